@@ -1,13 +1,12 @@
-//! `cargo xtask bench array`: the policies on a trace of hot pages by Zipf's law, which is written
-//! to the file that is named, for others to replay. A line a policy: its name, its share of misses,
-//! requests a second.
+//! `cargo xtask bench array`: the policies on a Zipf trace, which is written to the named file for
+//! others to replay. Prints a line per policy: its name, its miss ratio, requests per second.
 
 use cache::{Cache, Eviction, Key, PartitionId};
 use rand_core::{Rng as _, SeedableRng as _};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use std::time::Instant;
 
-/// Requests, different pages, and pages that the cache holds.
+/// Requests, distinct pages, and pages that the cache holds.
 const ASKS: usize = 2_000_000;
 const PAGES: u64 = 100_000;
 const SIZE: u32 = 2000;
@@ -19,7 +18,7 @@ fn clock() -> Instant {
 
 fn main() -> std::io::Result<()> {
     let mut chance = Xoshiro256PlusPlus::seed_from_u64(20);
-    // The inverse of the sum's approximation, the logarithm.
+    // The inverse of the logarithm, which approximates the sum.
     let mut zipf = || {
         let part = (chance.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
         (((PAGES as f64 + 1.0).ln() * part).exp() as u64 - 1).min(PAGES - 1)

@@ -1,11 +1,11 @@
-//! `cargo xtask bench cache`: a recorded trace through the policies, beside the fewest misses that
-//! any policy could have, which knows what comes (Belady, 1966).
+//! `cargo xtask bench cache`: the policies on a recorded trace, beside the optimum of a policy that
+//! knows the future (Belady, 1966).
 //!
-//! The first line is the number of pages read and of different ones, then a line a size and policy:
-//! its name, the size in pages, its share of misses. Pages are 8 KiB, as databases have them.
-//! Writes are left out: the server's cache takes in what is read, and a write changes the bytes of
-//! a page that is there and not when it goes. Where a second file is named, the pages' numbers go
-//! there, in order, one a line.
+//! The first line has the number of pages read and of distinct ones. Then there is a line per size
+//! and policy: its name, the size in pages, its miss ratio. Pages are 8 KiB, as in databases.
+//! Writes are left out: the server's cache inserts what is read, and a write only changes the bytes
+//! of a cached page. If a second file is named, the page numbers are written to it in order, one
+//! per line.
 
 use cache::{Cache, Eviction, Key, PartitionId};
 use fio::trace::{Action, Trace};
@@ -13,7 +13,7 @@ use std::collections::{BTreeSet, HashMap};
 use std::error::Error;
 
 const PAGE: u64 = 8192;
-/// Sizes of the cache: one in so many of the different pages.
+/// Sizes of the cache: the distinct pages divided by these.
 const PARTS: [usize; 3] = [32, 8, 2];
 
 const POLICIES: [(&str, Eviction); 4] =
@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         })
         .collect();
     if let Some(to) = words.next() {
-        // libcachesim keeps 0 for itself.
+        // libcachesim reserves 0.
         std::fs::write(to, asked_numbers.iter().map(|number| format!("{}\n", number + 1)).collect::<String>())?;
     }
     println!("{} {}", asked.len(), numbers.len());
@@ -70,9 +70,9 @@ fn misses(policy: Eviction, size: u32, asked: &[Key]) -> usize {
     asked.iter().filter(is_miss).count()
 }
 
-/// Keeps those pages that are asked for again the soonest; a page that is not need not come in.
+/// Keeps the pages that are accessed again soonest; a page need not be inserted at all.
 fn fewest(size: usize, asked: &[usize]) -> usize {
-    // When each request's page is asked for again.
+    // When each request's page is accessed again.
     let mut again = vec![usize::MAX; asked.len()];
     let mut last: HashMap<usize, usize> = HashMap::new();
     for (at, page) in asked.iter().enumerate() {
@@ -80,7 +80,7 @@ fn fewest(size: usize, asked: &[usize]) -> usize {
             again[before] = at;
         }
     }
-    // What is kept, by when it is asked for again.
+    // The cached pages, by their next access.
     let mut kept: BTreeSet<usize> = BTreeSet::new();
     let mut misses = 0;
     for (at, again) in again.into_iter().enumerate() {

@@ -60,10 +60,10 @@ mod tests {
 
     #[test]
     fn the_largest_size_whose_doubling_pays_is_named() {
-        // 50, 51, 52 and 60 % at 1, 2, 4 and 8 pages, 61 % at 16: the doubling to 8 saved 8 %,
-        // those before little.
+        // 50, 51, 52 and 60 % at 1, 2, 4 and 8 pages, 61 % at 16: the doubling to 8 saved 8 %, the
+        // ones before little.
         assert_eq!(best(&[(0, 1.0), (1, 0.5), (2, 0.49), (4, 0.48), (8, 0.4), (16, 0.39)]), Some(8));
-        // Nothing up to 8, all at 16.
+        // Nothing up to 8, everything at 16.
         assert_eq!(best(&[(0, 1.0), (16, 0.0)]), Some(16));
         // 4.9 % each, and so 4.9 % on average.
         assert_eq!(best(&[(0, 1.0), (1, 0.951), (2, 0.902), (4, 0.853)]), None);

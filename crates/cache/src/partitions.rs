@@ -330,8 +330,9 @@ mod tests {
     const PAGE: u64 = 64 << 10;
     const REQUEST: u64 = 4 << 10;
 
-    /// A read of one page after the other in small requests, each page brought in by the first of
-    /// them or ahead of it; whether what it evicts counts as asked for again.
+    /// Reads pages sequentially in small requests; each page is inserted by its first request, or
+    /// by a read-ahead. Returns how many evicted pages counted as accessed again, and how many were
+    /// evicted.
     fn scan(policy: Eviction, passes: u32, is_ahead: bool) -> (u64, u64) {
         let (mut cache, mut asked, mut evicted) = (Cache::new(32, policy), 0, 0);
         for page in 0..1000 {
@@ -341,7 +342,7 @@ mod tests {
                 (asked, evicted) = (asked + u64::from(gone.was_asked), evicted + 1);
             }
             for pass in 0..passes {
-                // The request that brings a page in finds nothing yet.
+                // The request that inserts a page does not find it yet.
                 let first = if is_ahead || pass > 0 { 0 } else { REQUEST };
                 for at in (first..PAGE).step_by(REQUEST as usize) {
                     cache.ask(P, Some(inserted.slot), Part::of(PAGE, at, at + REQUEST));
@@ -352,8 +353,8 @@ mod tests {
         (asked, evicted)
     }
 
-    /// A page that is read once, in however many requests, was asked for once; a second pass asks
-    /// for it again.
+    /// A page that is read once, in however many requests, counts as accessed once; a second pass
+    /// accesses it again.
     #[test]
     fn a_scan_asks_for_no_page_again() {
         for policy in [Eviction::S3Fifo, Eviction::TwoQ, Eviction::Sieve, Eviction::Lru] {
@@ -365,7 +366,7 @@ mod tests {
         }
     }
 
-    /// Small requests at random places of a page, and whole pages, count each.
+    /// Small requests at random places of a page, and requests for whole pages, count each time.
     #[test]
     fn what_is_asked_for_at_random_is_asked_for_again() {
         for parts in [[(12, 16), (4, 8)], [(0, 64), (0, 64)]] {
@@ -379,7 +380,8 @@ mod tests {
         }
     }
 
-    /// Pages come, go and are evicted at random: a run is found as its pages are one by one.
+    /// Pages are inserted, removed and evicted at random: a run is found just as its pages are
+    /// individually.
     #[test]
     fn a_run_is_found_as_its_pages_are() {
         let (mut cache, mut chance) = (Cache::new(40, Eviction::S3Fifo), 1u64);

@@ -95,44 +95,45 @@ mod tests {
         let look = |pressure: &mut Pressure, ms| pressure.look(Span::from_millis(ms), Span::SECOND, Bytes::gib(9));
         assert_eq!(look(&mut pressure, 99), None, "a tenth is short, less is not");
         assert_eq!(look(&mut pressure, 100), Some(Bytes::mib(1400)));
-        // 7/8 to the 21st power is 0.06: then a sixteenth is left, and no less.
+        // 7/8 to the power of 21 is 0.06: then the minimum of a sixteenth is reached.
         let looks = (0..).find(|_| look(&mut pressure, 1000).is_none()).unwrap();
         assert!((18..=21).contains(&looks) && pressure.limit() == Bytes::mib(100), "{looks} {pressure:?}");
         // 9 calm seconds change nothing, nor do those before another short stall.
         assert!((0..9).all(|_| look(&mut pressure, 9).is_none()));
         assert!(look(&mut pressure, 10).is_none() && (0..9).all(|_| look(&mut pressure, 0).is_none()));
-        // And from the tenth on a sixteenth more each second: 15 seconds to all of it.
+        // From the tenth second on, a sixteenth more each second: 15 seconds to the full size.
         let grown: Vec<Bytes> = (0..20).filter_map(|_| look(&mut pressure, 0)).collect();
         assert_eq!((grown.len(), grown[0], grown[14]), (15, Bytes::mib(200), Bytes::mib(1600)));
     }
 
-    /// 1600 MiB, of which others take 100 a second until they have 1000; 500 were left.
+    /// 1600 MiB; others take 100 MiB a second until they have 1000; 500 were left.
     #[test]
     fn what_others_take_is_made_room_for_before_they_have_it() {
         let mut pressure = Pressure::new(Bytes::mib(1600));
         let mut look = |others: u64| {
             let kept = pressure.limit();
-            // 2100 in all. Of it a sixteenth, 131 and a quarter, is the reserve.
+            // 2100 in all. A sixteenth of it, 131.25, is the reserve.
             let left = Bytes::mib(2100 - others).0.saturating_sub(kept.0);
             assert!(left > 0, "somebody is killed: {others} and {kept:?}");
             pressure.look(Span::ZERO, Span::SECOND, room(kept, Bytes::mib(2100), Bytes(left)));
             pressure.limit().0 as f64 / f64::from(1 << 20)
         };
         let limits: Vec<f64> = [0, 100, 200, 300, 400].map(&mut look).into();
-        // 168 more than the reserve are left beside the third: less than the next two ask for.
+        // After the third step 168 more than the reserve are left: less than the next two need.
         assert_eq!(limits, [1600.0, 1600.0, 1568.75, 1468.75, 1368.75]);
         let last = (5..=10).map(|others| look(100 * others)).last();
         assert_eq!(last, Some(768.75));
-        // They have all they want, and nothing more is kept for them; ten calm seconds later a step
-        // up, then as many as leave the reserve. When they give it all back, so it goes on.
+        // They have all they want, and nothing more is kept for them. After ten calm seconds there
+        // is a step up, then as many as leave the reserve. When they release everything, it
+        // continues.
         let after: Vec<f64> = (0..30).map(|_| look(1000)).collect();
         assert_eq!((after[8], after[9], after[29]), (768.75, 868.75, 968.75));
         let back: Vec<f64> = (0..30).map(|_| look(0)).collect();
         assert_eq!((back[0], back[29]), (1068.75, 1600.0));
     }
 
-    /// A cache that is not full yet, on a machine where others have most of it: it does not grow
-    /// into what is not there.
+    /// A cache that is not full yet, on a machine where others use most of the memory: it does not
+    /// grow into memory that is not there.
     #[test]
     fn what_is_not_kept_yet_is_no_room() {
         let mut pressure = Pressure::new(Bytes::gib(16));
@@ -140,7 +141,7 @@ mod tests {
         assert_eq!(pressure.look(Span::ZERO, Span::SECOND, there), Some(Bytes::gib(8)));
         assert_eq!(pressure.look(Span::ZERO, Span::SECOND, there), None);
         assert!(pressure.is_short());
-        // At least a sixteenth stays, whatever there is.
+        // At least a sixteenth is kept, whatever the room.
         assert_eq!(pressure.look(Span::ZERO, Span::SECOND, Bytes(0)), Some(Bytes::gib(1)));
     }
 }

@@ -79,10 +79,10 @@ mod tests {
                 assert!(last == 0 || found.at == last, "one after the other");
                 (fetched, last) = (fetched + found.len, found.at + found.len);
             }
-            // Another one reads here and there.
+            // Another client reads at random.
             assert_eq!(ahead.read(8, (read * 7919 % 1000) * 8192, 4096), None);
         }
-        // All from the fourth read on, and no more than 1.5 windows too much.
+        // Everything from the fourth read on, and at most 1.5 windows too much.
         assert!((997 * 4096..1000 * 4096 + (3 << 19)).contains(&fetched), "{fetched}");
     }
 }

@@ -199,8 +199,8 @@ mod tests {
     use rand_core::{Rng as _, SeedableRng as _};
     use rand_xoshiro::Xoshiro256PlusPlus;
 
-    /// As order entry has them: a few pages that each transaction visits, some that many do, and
-    /// many that few do.
+    /// As in order entry: a few pages that every transaction visits, some that many visit, and many
+    /// that few visit.
     const CLASSES: [PageClass; 3] = [
         PageClass { pages: 50.0, visits: 5.0, touches: 1.0 },
         PageClass { pages: 1000.0, visits: 3.0, touches: 2.0 },
@@ -208,7 +208,7 @@ mod tests {
     ];
     const VISITS: usize = 400_000;
 
-    /// The class and the page of visits at random.
+    /// The class and the page of random visits.
     fn visits(seed: u64) -> impl Iterator<Item = (usize, u64)> {
         let mut chance = Xoshiro256PlusPlus::seed_from_u64(seed);
         let all: f64 = CLASSES.iter().map(|class| class.visits).sum();
@@ -223,7 +223,7 @@ mod tests {
         })
     }
 
-    /// By class the part of visits behind the first half that `finds` does not find.
+    /// By class, the fraction of visits in the second half that miss, according to `finds`.
     fn missed(mut finds: impl FnMut(usize, u64) -> bool) -> [f64; 3] {
         let (mut all, mut missing) = ([0u32; 3], [0u32; 3]);
         for (number, (class, page)) in visits(7).take(VISITS).enumerate() {
@@ -236,8 +236,8 @@ mod tests {
         [0, 1, 2].map(|class| f64::from(missing[class]) / f64::from(all[class]))
     }
 
-    /// Of some 60,000 visits of a class a part of a half is known to 0.002: three of that, and 2 %
-    /// for what the law leaves out.
+    /// With some 60,000 visits of a class, a fraction of one half has a standard error of 0.002:
+    /// three times that, and 2 % for the approximations of the formula.
     fn holds(what: &str, law: [f64; 3], simulated: [f64; 3]) {
         for class in 0..3 {
             let off = (law[class] - simulated[class]).abs();
@@ -265,7 +265,7 @@ mod tests {
         }
     }
 
-    /// PostgreSQL's clock: each slot a count up to 5.
+    /// PostgreSQL's clock: each slot has a count up to 5.
     struct Sweep {
         slots: Vec<(Option<Key>, usize)>,
         by: std::collections::HashMap<Key, usize>,
@@ -303,8 +303,8 @@ mod tests {
         }
     }
 
-    /// What misses a first level of 1000 pages, at a second one: all of it is looked for at first,
-    /// and only then at the second.
+    /// What misses a first level of 1000 pages goes to a second one: pages are looked up in the
+    /// first level, and only then in the second.
     #[test]
     fn what_a_second_level_finds_is_the_law() {
         let first = Residence::new(&CLASSES, 0.0, 1000.0, Replacement::LeastRecent);
@@ -321,8 +321,8 @@ mod tests {
         holds("both", CLASSES.map(|class| first.missing(&class) * second.missing(&class)), simulated);
     }
 
-    /// All of it has room: nothing is missing. Nothing has: all of it is. Pages that pass take
-    /// room from others.
+    /// If all pages fit, nothing misses; if none fits, everything does. Passing pages take room
+    /// from others.
     #[test]
     fn the_ends_and_what_passes() {
         let of = |passing, room, class: usize| {

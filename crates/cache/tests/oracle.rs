@@ -1,8 +1,8 @@
-//! Misses on traces, beside an oracle: PyPI's libcachesim, where `cargo xtask test` put it.
+//! Miss ratios on traces, beside an oracle: PyPI's libcachesim, if `cargo xtask test` has installed
+//! it.
 //!
-//! The traces: hot pages by Zipf's law; the same beside a scan that never comes again; a loop a
-//! little larger than the cache; a database's working set beside a backup that reads all of it in
-//! turn.
+//! The traces: a Zipf distribution; the same beside a scan that never repeats; a loop slightly
+//! larger than the cache; a database's working set beside a backup that reads everything in order.
 
 use cache::{Cache, Eviction, Key, PartitionId, Shards};
 use rand_core::{Rng as _, SeedableRng as _};
@@ -14,8 +14,8 @@ use std::process::{Command, Stdio};
 const ASKS: usize = 60_000;
 const SIZES: [u32; 3] = [100, 500, 2000];
 
-/// Pages by Zipf's law with exponent 1 among `n`: by the inverse of the sum's approximation, the
-/// logarithm.
+/// Pages by Zipf's law with exponent 1 among `n`, by the inverse of the logarithm, which
+/// approximates the sum.
 fn zipf(chance: &mut Xoshiro256PlusPlus, n: u64) -> u64 {
     let part = (chance.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
     (((n as f64 + 1.0).ln() * part).exp() as u64 - 1).min(n - 1)
@@ -26,7 +26,7 @@ fn traces() -> [(&'static str, Vec<u64>); 4] {
     let zipf_alone = (0..ASKS).map(|_| zipf(&mut chance, 10_000)).collect();
     let beside = (0..ASKS as u64).map(|n| if n % 2 == 0 { 100_000 + n } else { zipf(&mut chance, 10_000) }).collect();
     let looped = (0..ASKS as u64).map(|n| n % 2200).collect();
-    // The working set is 1500 pages, each as likely; the backup reads 30 000 pages in order, again
+    // The working set is 1500 pages, equally likely; the backup reads 30 000 pages in order, again
     // and again.
     let database =
         (0..ASKS as u64).map(|n| if n % 3 == 0 { 50_000 + n / 3 % 30_000 } else { chance.next_u64() % 1500 }).collect();
@@ -72,7 +72,7 @@ for name in ('S3FIFO', 'TwoQ', 'Sieve', 'LRU'):
         print(missed / len(trace))
 ";
 
-/// The oracle's share of misses: S3-FIFO, 2Q, SIEVE and LRU, each at the three sizes.
+/// The oracle's miss ratios: S3-FIFO, 2Q, SIEVE and LRU, each at the three sizes.
 fn oracle(python: &Path, trace: &[u64]) -> Vec<f64> {
     let mut child = Command::new(python)
         .args(["-c", SCRIPT])
@@ -106,8 +106,8 @@ fn misses_are_the_oracles() {
                 theirs[6 + at],
                 theirs[9 + at]
             );
-            // SIEVE is one algorithm. The other two leave details open: how S3-FIFO fills, how long
-            // a ghost lasts.
+            // SIEVE is fully specified. The other two leave details open: how S3-FIFO fills, how
+            // long a ghost lasts.
             for (policy, bound) in [(0, 0.015), (1, 0.015), (2, 1e-9)] {
                 let theirs = theirs[policy * 3 + at];
                 let ours = ours[policy];
@@ -123,7 +123,7 @@ fn misses_are_the_oracles() {
                 "{name}, {size} pages, LRU: {exact} for {}",
                 theirs[9 + at]
             );
-            // All pages followed: exact but for the steps of the distance, 4.4 % of a size.
+            // All pages are sampled: exact except for the steps of distance, 4.4 % of a size.
             let oracle = theirs[9 + at];
             let step = misses_near(&curve, size);
             assert!(oracle >= step.1 - 0.01 && oracle <= step.0 + 0.01, "{name}, {size}: LRU {lru} for {oracle}");
@@ -131,12 +131,12 @@ fn misses_are_the_oracles() {
     }
 }
 
-/// The curve at a size 5 % less and one 5 % more.
+/// The curve at a size 5 % smaller and one 5 % larger.
 fn misses_near(curve: &cache::Curve, size: u32) -> (f64, f64) {
     (curve.misses(u64::from(size) * 95 / 100), curve.misses(u64::from(size) * 105 / 100))
 }
 
-/// A sample of 1 in 8 or so is near the whole.
+/// A sample of about 1 in 8 is close to the whole.
 #[test]
 fn a_sample_of_the_pages_gives_the_curve_of_all() {
     for (name, trace) in traces() {
@@ -146,7 +146,7 @@ fn a_sample_of_the_pages_gives_the_curve_of_all() {
             shards.curve()
         };
         let (all, sampled) = (curve(1 << 16), curve(1024));
-        // A loop falls at one size from all misses to none, so it is compared away from there.
+        // A loop falls from all misses to none at one size, so sizes near it are not compared.
         let sizes = [100u64, 300, 1000, 1800, 4000, 9000];
         let errors = sizes.map(|size| (all.misses(size) - sampled.misses(size)).abs());
         let mean = errors.iter().sum::<f64>() / sizes.len() as f64;
@@ -154,8 +154,8 @@ fn a_sample_of_the_pages_gives_the_curve_of_all() {
     }
 }
 
-/// Random gets, inserts, removals, partitions that change: nothing is lost, nobody has more than
-/// its part, and a page is where the cache says.
+/// Random gets, inserts, removals and changes of partitions: no slot is lost, no partition exceeds
+/// its capacity, and a page is where the cache says.
 #[test]
 fn slots_are_accounted_for_whatever_happens() {
     for seed in 0..200 {

@@ -153,7 +153,7 @@ mod tests {
         // 512 and 512 with the same flags are 1024; of the 4096 after them 3072 lie within 4096.
         assert_eq!(fitted(&[(512, 0), (512, 0), (4096, 3), (512, 0)], 4096, none), [(1024, 0), (3072, 3)]);
         assert_eq!(fitted(&[(512, 0), (512, 3)], 4096, none), [(512, 0), (512, 3)]);
-        // Empty ones vanish wherever they stand.
+        // Empty extents are removed wherever they are.
         assert_eq!(fitted(&[(0, 1), (512, 0), (0, 3), (512, 0)], 4096, none), [(1024, 0)]);
         assert_eq!(fitted(&[(0, 1), (0, 2)], 4096, none), []);
         assert_eq!(fitted(&[], 4096, none), []);

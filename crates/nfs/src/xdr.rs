@@ -232,7 +232,7 @@ mod tests {
         let long = Reader::new(&out).opaque("name", 255);
         assert_eq!(long, Err(XdrError::TooLong { what: "name", most: 255, got: u32::MAX }));
         out.clear();
-        // The filling belongs to it.
+        // The padding belongs to it.
         out.extend_from_slice(&[0, 0, 0, 1, b'x', 0, 0]);
         assert_eq!(Reader::new(&out).opaque("name", 255), Err(XdrError::Short));
         out.push(0);

@@ -1,4 +1,5 @@
-//! Everything that can be said is read as it was written, at every cut; and any bytes are survived.
+//! Every message is parsed as it was written, and is incomplete at every cut; any input is
+//! survived.
 
 use nfs::limits::{DATA_BYTES_MAX, NAME_BYTES_MAX};
 use nfs::listing::{Listed, Pager};
@@ -55,7 +56,7 @@ fn status() -> impl Strategy<Value = Status> {
     proptest::sample::select(Status::ALL)
 }
 
-/// Owned parts of which a call borrows.
+/// The owned parts that a call borrows.
 type Parts =
     (Procedure, [FileHandle; 2], [Vec<u8>; 2], (u64, u32, u32), [u8; 8], SetAttributes, (Stable, FileKind, u8));
 
@@ -211,7 +212,7 @@ fn reply(results: &Results) -> Reply<'_> {
 }
 
 proptest! {
-    /// A call is read as it was written, and whatever is cut off is missing and nothing else.
+    /// A call is parsed as it was written; if it is cut, it is incomplete and nothing else.
     #[test]
     fn calls_are_read_as_they_were_written(parts in parts(), xid in any::<u32>(), uid in any::<u32>()) {
         let call = call(&parts);
@@ -240,7 +241,7 @@ proptest! {
         }
     }
 
-    /// The same of replies.
+    /// The same for replies.
     #[test]
     fn replies_are_read_as_they_were_written(results in results(), xid in any::<u32>()) {
         let (reply, procedure) = (reply(&results), results.0);
@@ -258,7 +259,7 @@ proptest! {
         }
     }
 
-    /// Any bytes, and damaged ones, are survived.
+    /// Random bytes and damaged ones are survived.
     #[test]
     fn any_bytes_are_survived(noise in proptest::collection::vec(any::<u8>(), 0..300), procedure in any::<u8>()) {
         nfs::fuzz::calls(&noise);
@@ -302,7 +303,7 @@ proptest! {
         nfs::fuzz::replies(results.0 as u8, &answered);
     }
 
-    /// A page holds what its client has room for, and its entries come back in order.
+    /// A page has as much as its client has room for, and its entries come back in order.
     #[test]
     fn pages_keep_to_their_size(count in 0u32..4000, names in 0u32..4000, lens in proptest::collection::vec(0usize..200, 0..60)) {
         let mut pager = Pager::plus(names, count);

@@ -117,7 +117,7 @@ mod tests {
         }
         assert!(covered(&[folder], &format!("{folder}/link")), "a link to a file below it");
         for word in ["/other", "/sub/job.1", "/*", "/sub/job", "/su", "/sub/job.0.0/"] {
-            // A path that ends in / is a folder's, which no file is.
+            // A path that ends in / is that of a folder, and no file is one.
             assert!(!covered(&[&format!("{folder}{word}")], &file) || word.ends_with('/'), "{word}");
         }
         assert!(covered(&["nbd://h/vol*"], "nbd://h/vol1") && covered(&["vol?"], "nbd://h/vol1"));

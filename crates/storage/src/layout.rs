@@ -167,9 +167,9 @@ mod tests {
     use super::*;
     use crate::{Intent, Place};
 
-    /// Stopped before its third MiB a file of 4 MiB and a half has two; laid out again it is what
-    /// it would have been in length, its first two MiB are the same, and nothing of it is empty. So
-    /// it is where space was taken ahead.
+    /// A file of 4.5 MiB that is stopped before its third MiB has two. Laid out again, it has its
+    /// full length, its first two MiB are the same, and nothing of it is empty. The same holds with
+    /// preallocated space.
     #[test]
     fn a_file_that_was_stopped_is_completed() {
         let whole = stopped_and_completed(Contents::Random(7));

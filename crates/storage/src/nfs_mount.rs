@@ -87,8 +87,8 @@ fn unescaped(word: &str) -> Vec<u8> {
 mod tests {
     use super::*;
 
-    /// Lines as a kernel has them (version, connections and sizes are options of the super block);
-    /// the second hides the first, and a folder of the disk lies below.
+    /// Lines as a kernel writes them (version, connections and sizes are options of the super
+    /// block). The second mount hides the first, and a local folder is mounted below.
     #[test]
     fn the_deepest_and_last_mount_above_a_path_is_told() {
         let text = "\

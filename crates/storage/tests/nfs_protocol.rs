@@ -1,4 +1,4 @@
-//! Our NFS client against a server that answers in all ways that the protocol allows, and in some
+//! Our NFS client against a server that answers in every way that the protocol allows, and in some
 //! that it does not.
 
 mod nfs_server;
@@ -31,7 +31,7 @@ fn pattern() -> Vec<u8> {
     (0..SIZE).map(|at| (at / 511 % 251) as u8).collect()
 }
 
-/// One request, to its end.
+/// Runs one request to its end.
 fn one(client: &mut Nfs, tag: u64) -> Result<Vec<u8>, Fault> {
     client.all(1).remove(&tag).expect("it is this one that ended")
 }
@@ -42,8 +42,8 @@ fn flush(client: &mut Nfs) -> Result<Vec<u8>, Fault> {
 }
 
 /// Reads and writes of any length at any place, some dozen at a time, over one connection and
-/// sixteen, whole and cut short, with replies in one fragment and in many: the file is always what
-/// the model says.
+/// sixteen, done whole and in part, with replies in one fragment and in many: the file always
+/// matches the model.
 #[test]
 fn random_requests_agree_with_a_model_however_they_are_answered() {
     let odd = [
@@ -60,10 +60,10 @@ fn random_requests_agree_with_a_model_however_they_are_answered() {
         server.state().manners = manners;
         let connections = if seed % 2 == 0 { 1 } else { 16 };
         let (mut client, losses) = open(backend, &server.uri(&format!("?nconnect={connections}&rsize=128KiB")));
-        // What was looked at before it may be written came over one of its own.
+        // The check before writing used a connection of its own.
         server.state().connections.clear();
         for round in 0..12 {
-            // Places of one round do not overlap, as NFS has no order among requests.
+            // Requests of one round do not overlap, since NFS has no order among requests.
             let mut reads = BTreeMap::new();
             let mut at = 0;
             let mut count = 0;
@@ -95,8 +95,8 @@ fn random_requests_agree_with_a_model_however_they_are_answered() {
     }
 }
 
-/// What no COMMIT covered is lost with the server's life: the next flush says so, once, and the
-/// count is told. What was covered is there.
+/// What no COMMIT covered is lost when the server restarts. The next flush reports it once, and it
+/// is counted. What was covered is still there.
 #[test]
 fn writes_that_a_server_forgot_are_told_by_the_next_flush() {
     for backend in BACKENDS {
@@ -114,12 +114,12 @@ fn writes_that_a_server_forgot_are_told_by_the_next_flush() {
         server.die();
         assert_eq!(flush(&mut client), Err(Fault::Gone));
         assert_eq!((losses.sum().not_flushed, losses.sum().regained), (3, 1));
-        // The flush was under way when the connection was lost, or found that it was: it was asked
-        // again.
+        // The flush was in flight when the connection was lost, or found that it was lost: it was
+        // sent again.
         let tag = client.read(4 * 4096, 8192);
         let bytes = one(&mut client, tag).unwrap();
         assert!(bytes[..4096] == [7; 4096] && bytes[4096..] == pattern()[5 * 4096..6 * 4096]);
-        // Nothing is open any more, so there is nothing to be asked for.
+        // Everything is durable, so there is nothing to ask for.
         let commits = server.state().calls[2];
         assert_eq!((flush(&mut client), server.state().calls[2]), (Ok(Vec::new()), commits));
         let tag = client.write(0, &[9; 512]);
@@ -129,8 +129,8 @@ fn writes_that_a_server_forgot_are_told_by_the_next_flush() {
     }
 }
 
-/// Connections that end in the middle: all that was under way is asked again and ends well, and
-/// each request is counted.
+/// Connections that end in the middle: everything in flight is sent again and succeeds, and each
+/// request is counted.
 #[test]
 fn a_lost_connection_is_made_again_and_everything_is_asked_again() {
     for backend in BACKENDS {
@@ -140,7 +140,7 @@ fn a_lost_connection_is_made_again_and_everything_is_asked_again() {
         let reads: Vec<u64> = (0..40).map(|at| client.read(at * 8192, 8192)).collect();
         let writes: Vec<u64> = (0..20).map(|at| client.write((100 + at) * 8192, &[at as u8; 8192])).collect();
         client.hand_over();
-        // Until then every connection that is made again ends with its first call.
+        // Until then, every re-established connection ends with its first call.
         while server.state().refused == 0 {
             std::thread::yield_now();
         }
@@ -160,8 +160,7 @@ fn a_lost_connection_is_made_again_and_everything_is_asked_again() {
     }
 }
 
-/// Without leave to look for the server, all that was under way fails, and so does what comes
-/// later.
+/// If it may not search for the server, everything in flight fails, and so do later requests.
 #[test]
 fn a_lost_server_fails_what_it_had() {
     for backend in BACKENDS {
@@ -178,8 +177,8 @@ fn a_lost_server_fails_what_it_had() {
         let tag = client.read(0, 1);
         assert_eq!(one(&mut client, tag), Err(Fault::Gone));
         let losses = losses.sum();
-        // Of the write nobody can say any more whether it is durable. What the connection that was
-        // lost first had was to be asked again over the other.
+        // Nobody can tell any more whether the write is durable. The requests of the connection
+        // that was lost first were to be sent again on the other one.
         assert_eq!((losses.lost, losses.not_flushed), (2, 1));
         let settled = losses.unknown.total() + losses.repeated.total() + losses.unsent;
         assert!(settled == losses.under_way.total() && losses.unknown.of(OpKind::Read) >= 5, "{losses:?}");
@@ -187,8 +186,8 @@ fn a_lost_server_fails_what_it_had() {
     }
 }
 
-/// Replies that are none, that belong to no call, or that say more than was asked end the
-/// connection: every request ends, once, and no memory is lost.
+/// Replies that are invalid, belong to no call, or contain more than was asked for end the
+/// connection: every request ends once, and no memory is lost.
 #[test]
 fn nonsense_ends_the_connection_and_nothing_else() {
     let word = |words: &[u32]| words.iter().flat_map(|word| word.to_be_bytes()).collect::<Vec<u8>>();
@@ -218,7 +217,7 @@ fn nonsense_ends_the_connection_and_nothing_else() {
     }
 }
 
-/// The faults of a server become those of a target; what NFS has not is refused, and so is what
+/// A server's faults become those of a target. What NFS does not support is refused, and so is what
 /// lies beyond the end.
 #[test]
 fn faults_are_told_and_what_cannot_be_is_refused() {
@@ -252,7 +251,7 @@ fn faults_are_told_and_what_cannot_be_is_refused() {
         let tag = client.submit(at, len, op).unwrap();
         assert_eq!(one(&mut client, tag), Err(fault));
     }
-    // A file that became shorter: what is there is read, and where it ends is told.
+    // A file that was truncated: what is there is read, and its end is reported.
     server.state().data.truncate(10_000);
     let tag = client.read(8192, 4096);
     let mut ended: Vec<Completion> = Vec::new();

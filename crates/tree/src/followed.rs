@@ -283,8 +283,8 @@ mod tests {
         (mark, Some(name.into()))
     }
 
-    /// A new name of the file or of a folder above it is told once, what has the same name again is
-    /// not, and what others do is nothing.
+    /// A new name of the file or of a folder above it is reported once. A name that is restored is
+    /// not, and neither is what happens to others.
     #[test]
     fn names_are_followed() {
         let mut tree = FileTree::empty();
@@ -301,7 +301,7 @@ mod tests {
         tree.rename(NOW, (TOP, b"two"), (TOP, b"three")).unwrap();
         tree.rename(NOW, (TOP, b"three"), (TOP, b"two")).unwrap();
         assert_eq!(told(&mut tree), []);
-        // They change names by way of a third.
+        // They exchange their names by way of a third one.
         tree.rename(NOW, (below, b"one"), (TOP, b"x")).unwrap();
         tree.rename(NOW, (TOP, b"two"), (below, b"one")).unwrap();
         tree.rename(NOW, (TOP, b"x"), (TOP, b"two")).unwrap();
@@ -310,8 +310,8 @@ mod tests {
         assert_eq!(told(&mut tree), [named(7, "%FF%0A%")]);
     }
 
-    /// A file goes with its last name, or when another one is moved to it; until then it is called
-    /// by one that it has.
+    /// A file is gone with its last name, or when another one replaces it; until then it is
+    /// reported under a name that it has.
     #[test]
     fn files_go_with_their_last_name() {
         let mut tree = FileTree::empty();
@@ -331,8 +331,8 @@ mod tests {
         assert_eq!((tree.owner(other), tree.owner(one)), ((0, 0), (0, 0)));
     }
 
-    /// Whoever reads a tree anew is told of what is called otherwise than he thinks, and of what is
-    /// not there; one that is not to be followed any more has no mark.
+    /// An owner that reads a tree anew is told of files with another name than presumed, and of
+    /// missing ones; a file that is no longer followed has no mark.
     #[test]
     fn a_new_reading_finds_them() {
         let mut tree = FileTree::empty();

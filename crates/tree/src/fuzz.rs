@@ -71,7 +71,7 @@ mod tests {
     use crate::runs::Run;
     use proptest::prelude::*;
 
-    /// Changes about few nodes, names and pages, so that they meet; some about any.
+    /// Changes of few nodes, names and pages, so that they collide; some of any.
     fn item() -> impl Strategy<Value = Vec<u8>> {
         let number = prop_oneof![4 => 1u32..6, 1 => any::<u32>()];
         let page = prop_oneof![4 => 0u64..6, 1 => any::<u64>()];
@@ -112,8 +112,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever changes say that were written whole, a tree is read or refused; what is found
-        /// sound can be used.
+        /// Whatever completely written changes say, a tree is read or refused; if the check finds
+        /// it correct, it can be used.
         #[test]
         fn any_record_is_survived(
             items in proptest::collection::vec(item(), 0..24),

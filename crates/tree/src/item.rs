@@ -160,7 +160,7 @@ impl<'a> Rest<'a> {
 mod tests {
     use super::*;
 
-    /// Each is read as it was written, and cut anywhere it is too short.
+    /// Each is decoded as it was encoded, and too short if it is cut anywhere.
     #[test]
     fn items_are_read_as_they_were_written() {
         let nanos = Span::from_nanos;

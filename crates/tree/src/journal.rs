@@ -154,9 +154,9 @@ mod tests {
     use crate::{NewNode, NodeId, NodeKind};
     use block::Span;
 
-    /// A record that the storage fails for is written again with each tick, the same at the same
-    /// place, and what waits for it is durable when it succeeds; after twenty times in a row
-    /// nothing is changed any more.
+    /// A record that the storage fails is written again at each tick, unchanged and in the same
+    /// place, and what waits for it is durable when it succeeds. After twenty consecutive failures
+    /// no more changes are accepted.
     #[test]
     fn a_record_is_tried_again() {
         let mut tree = FileTree::empty();

@@ -192,8 +192,8 @@ mod tests {
         Ownership { mode, uid: 10, gid: 20, is_folder }
     }
 
-    /// The owner's bits hold for the owner and no others do, and so for the group, also where
-    /// others may more.
+    /// For the owner only the owner's bits count, and for the group only the group's, even if
+    /// others may do more.
     #[test]
     fn the_first_class_that_fits_decides() {
         let (owner, member, other) = (Who::new(10, 20, &[]), Who::new(11, 1, &[2, 20]), Who::new(11, 1, &[2]));
@@ -211,10 +211,10 @@ mod tests {
         }
         assert!(owned(0, false).may(&ROOT, READ | WRITE) && !owned(0o666, false).may(&ROOT, EXECUTE));
         assert!(owned(0, true).may(&ROOT, READ | WRITE | EXECUTE) && owned(0o001, false).may(&ROOT, EXECUTE));
-        // What a client has open already: the owner goes on, and programs run.
+        // What a client may have open: the owner continues, and programs run.
         assert!(owned(0, false).may_be_written(&owner) && owned(0, false).may_be_read(&owner));
         assert!(owned(0o711, false).may_be_read(&other) && !owned(0o711, false).may_be_written(&other));
-        // The seventeenth group counts, one more does not.
+        // The seventeenth group counts, another one does not.
         let many: Vec<u32> = (100..117).collect();
         let who = Who::new(1, 1, &many);
         assert!(who.is_in(115) && !who.is_in(116));
@@ -237,7 +237,7 @@ mod tests {
         let file = owned(0o660, false);
         assert_eq!(file.judge(&other, &none, false), Ok(none), "nothing is asked for");
         assert_eq!(file.judge(&member, &mode(0o777), false), Err(TreeRefusal::NotOwner));
-        // The owner is not in the file's group, so that bit goes; a folder keeps the others.
+        // The owner is not in the file's group, so that bit is cleared; a folder keeps the others.
         assert_eq!(file.judge(&owner, &mode(0o6755), false), Ok(mode(0o4755)));
         assert_eq!(file.judge(&ROOT, &mode(0o6755), false), Ok(mode(0o6755)));
         let uid = SetNode { uid: Some(11), ..none };
@@ -247,7 +247,7 @@ mod tests {
         let gid = |gid| SetNode { gid: Some(gid), ..none };
         assert_eq!(file.judge(&owner, &gid(22), false), Err(TreeRefusal::NotOwner));
         assert_eq!(file.judge(&owner, &gid(21), false), Ok(gid(21)));
-        // Given away, it runs as nobody in particular.
+        // After it was given away, its privilege bits are cleared.
         let given = Ok(SetNode { mode: Some(0o755), ..gid(21) });
         assert_eq!(owned(0o6755, false).judge(&owner, &gid(21), false), given);
         assert_eq!(owned(0o6755, true).judge(&owner, &gid(21), false), Ok(gid(21)));

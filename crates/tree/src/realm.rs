@@ -62,8 +62,8 @@ impl FileTree {
 mod tests {
     use super::*;
 
-    /// What is made, moved and linked in a realm is of it and stays there; a folder that becomes
-    /// one has all that is below it.
+    /// What is created, moved and linked in a realm belongs to it and stays there. A folder that
+    /// becomes a realm includes everything below it.
     #[test]
     fn what_is_in_a_realm_stays_there() {
         let mut tree = FileTree::empty();
@@ -89,7 +89,7 @@ mod tests {
         assert_eq!(tree.link(Span::SECOND, deep, fresh, b"x"), Err(TreeRefusal::OtherRealm));
         tree.rename(Span::SECOND, (below, b"deep"), (old, b"moved")).unwrap();
         tree.link(Span::SECOND, deep, below, b"linked").unwrap();
-        // It may have another name itself, and be a folder as others are.
+        // The folder itself may be renamed, and become an ordinary folder.
         tree.rename(Span::SECOND, (top, b"old"), (top, b"named")).unwrap();
         assert_eq!(tree.realm(deep), one);
         tree.end_realm(old);

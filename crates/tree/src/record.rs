@@ -115,7 +115,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Any bit of a record or head that changes is noticed.
+    /// Any changed bit of a record or head is detected.
     #[test]
     fn records_and_heads_are_whole_or_none() {
         let bytes = record(7, 3, b"items");

@@ -99,7 +99,7 @@ mod tests {
         space
     }
 
-    /// Two files that grow by turns, a page each time: as many runs as their sizes doubled, and not
+    /// Two files that grow in turn, a page at a time, have as many runs as their sizes doubled, not
     /// as many as there were writes.
     #[test]
     fn files_that_grow_side_by_side_are_a_few_runs() {

@@ -1,13 +1,13 @@
-//! A folder with very many files: each costs the same, however many there are.
+//! A folder with very many files: the cost of each does not depend on their number.
 
 use block::Span;
 use tree::{FileTree, NewNode, NodeId, NodeKind, TreeCommand};
 
 const FILES: u32 = 200_000;
-/// Changes of one record.
+/// Changes per record.
 const TOGETHER: u32 = 500;
 
-/// Does what the tree asks for, and counts the bytes that it writes.
+/// Carries out the tree's commands, and counts the bytes that they write.
 fn settle(tree: &mut FileTree) -> u64 {
     let mut written = 0;
     loop {
@@ -37,8 +37,8 @@ fn a_folder_of_200_000_files_costs_what_its_files_cost() {
             halves[usize::from(number >= FILES / 2)] += settle(&mut tree);
         }
     }
-    // A file, its name and its folder are some 280 bytes; images, half as long as the records
-    // before them at first and later at most as long, come to as much again for each MiB of them.
+    // A file, its name and its folder are some 280 bytes. Images are half as long as the records
+    // before them at first, and at most as long later, so each MiB of them adds as much again.
     let each = halves.map(|bytes| bytes / u64::from(FILES / 2));
     assert!(each[0] < 2000 && each[1] < 10_000, "{each:?} bytes a file");
     let mut listed = 0;
@@ -48,7 +48,7 @@ fn a_folder_of_200_000_files_costs_what_its_files_cost() {
         listed += page.len();
         page.last().map(|entry| entry.cookie)
     } {
-        // A page goes on where the last one ended, and looks at no entry before.
+        // A page continues after the previous one, without visiting earlier entries.
         cookie = last;
     }
     assert_eq!(listed, FILES as usize);

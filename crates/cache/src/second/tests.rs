@@ -1,5 +1,5 @@
-//! The order of segments, what is admitted, the bound of a day, and histories against a device that
-//! is a table.
+//! The order of segments, admission, the daily bound, and random histories against a device that is
+//! a table.
 
 use super::*;
 use std::collections::BTreeMap;
@@ -16,7 +16,7 @@ fn used(page: u64) -> Evicted {
     Evicted { key: Key { object: 1, page }, was_asked: true }
 }
 
-/// Offers a page, and has a segment that becomes full be written at once.
+/// Offers a page, and writes a segment at once when it is full.
 fn offer(level: &mut SecondLevel, now: Time, page: u64) -> bool {
     let admitted = level.offer(now, P, used(page)).is_some();
     if let Some(sealed) = level.seal() {
@@ -32,7 +32,7 @@ fn is_there(level: &SecondLevel, page: u64) -> bool {
 #[test]
 fn segments_go_around_and_what_was_found_and_goes_soon_is_written_once_more() {
     let mut level = level(8, Bytes::gib(1));
-    // Four pages a segment: 32 fill it. None of a segment is found before it is written.
+    // Four pages per segment: 32 fill all. No page of a segment is found before it was written.
     for page in 0..3 {
         level.offer(Time::ZERO, P, used(page)).unwrap();
         assert_eq!((level.seal(), is_there(&level, page)), (None, false));
@@ -44,8 +44,8 @@ fn segments_go_around_and_what_was_found_and_goes_soon_is_written_once_more() {
     assert!((0..4).all(|page| is_there(&level, page)));
     assert!((4..32).all(|page| offer(&mut level, Time::ZERO, page)));
     assert_eq!((level.of_partition(P), level.statistics().written), ((0, 32), 32));
-    // What is there is not written again, but what was found and lies in the segment that goes
-    // next.
+    // A page that is there is not written again, unless it was found and is in the segment that is
+    // overwritten next.
     let found = level.find(Key { object: 1, page: 1 }).unwrap();
     level.hold(P, found);
     assert!(!offer(&mut level, Time::ZERO, 0) && !offer(&mut level, Time::ZERO, 31));
@@ -71,7 +71,7 @@ fn a_scan_writes_nothing() {
 
 #[test]
 fn no_day_has_more_written_than_the_bound() {
-    // 40 segments a day: 20 at once, and 20 in the day that follows.
+    // 40 segments a day: 20 at once, and 20 during the following day.
     let bound = Bytes(40 * SEGMENT);
     let mut level = level(64, bound);
     let (mut page, mut writes) = (0, Vec::new());
@@ -90,13 +90,13 @@ fn no_day_has_more_written_than_the_bound() {
         let pages = writes.iter().filter(|minute| (start..start + 24 * 60).contains(*minute)).count();
         assert!(pages as u64 * u64::from(PAGE) <= bound.0, "{pages} pages in the day from minute {start}");
     }
-    // And nothing of it goes unused: 20 segments, and 20 more for each of three days, but for what
-    // is rounded.
+    // And nothing of it is wasted: 20 segments, and 20 more for each of three days, except for
+    // rounding.
     let segments = writes.len() / 4;
     assert!((78..=80).contains(&segments), "{segments}");
 }
 
-/// A small generator of chance (xorshift).
+/// A small random generator (xorshift).
 fn below(state: &mut u64, n: u64) -> u64 {
     *state ^= *state << 13;
     *state ^= *state >> 7;
@@ -104,9 +104,9 @@ fn below(state: &mut u64, n: u64) -> u64 {
     *state % n
 }
 
-/// A device that holds, by slot, what was laid in a segment when it was written; what is found is
-/// always what was offered last, changed pages are never found, and what is being read is not
-/// written over.
+/// A device that records, by slot, the contents of a segment when it was written. What is found is
+/// always what was offered last, changed pages are never found, and slots being read are not
+/// overwritten.
 #[test]
 fn what_is_found_is_what_was_written_last() {
     for seed in 1..40u64 {
@@ -161,8 +161,8 @@ fn what_is_found_is_what_was_written_last() {
     }
 }
 
-/// What comes in between two looks is never lost, however often it is looked at: in a day as much
-/// comes in as the bound has it, to the byte.
+/// The inflow between two looks is never lost, however frequent they are: a day's inflow is exactly
+/// that of the bound, to the byte.
 #[test]
 fn the_bound_fills_alike_however_often_it_is_asked_for() {
     let per_day = 2 * 86_399;

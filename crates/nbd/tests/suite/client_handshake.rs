@@ -1,5 +1,5 @@
-//! The client's handshake, byte by byte, against the protocol text, and its ways around servers
-//! that cannot do things.
+//! The client's handshake, byte by byte, against the protocol text, and its fallbacks for servers
+//! that lack features.
 
 use crate::support::*;
 use nbd::*;
@@ -13,7 +13,7 @@ fn client(wishes: Wishes) -> ClientHandshake {
     ClientHandshake::new(wishes, HandshakeLimits::CLIENT).unwrap()
 }
 
-/// A client that has been greeted; what it sent.
+/// A client after the greeting, and what it sent.
 fn greeted(wishes: Wishes) -> (ClientHandshake, Vec<u8>) {
     let mut client = client(wishes);
     let (out, step) = feed_client(&mut client, &hex(GREETING));
@@ -49,7 +49,7 @@ fn all_wishes_in_order() {
     let context = hex("0003e889045565a9 0000000a 00000004 00000013 00000005 'base:allocation'");
     let (out, _) = feed_client(&mut client, &[context, reply(10, ACK)].concat());
     assert_bytes(&out, "'IHAVEOPT' 00000007 00000010 00000004 'disk' 0003 0001 0002 0003");
-    // Information of a type that nobody knows (0x4242) is ignored.
+    // Information of an unknown type (0x4242) is ignored.
     let answer = [
         hex(EXPORT),
         hex("0003e889045565a9 00000007 00000003 00000006 0001 'DISK'"),
@@ -119,7 +119,7 @@ fn a_newstyle_server_without_fixed_knows_only_export_name() {
     let greeting = hex("'NBDMAGIC' 'IHAVEOPT' 0000");
     let mut go = client(Wishes::all("disk"));
     let (out, step) = feed_client(&mut go, &greeting);
-    // No flags offered, none answered; 124 zeroes are coming.
+    // No flags are offered and none answered; 124 zeroes follow.
     assert_bytes(&out, "00000000 'IHAVEOPT' 00000001 00000004 'disk'");
     assert_eq!(step, Ok(ClientStep::NeedMore(134)));
     let mut answer = hex("0000000000100000 0001");
@@ -190,7 +190,7 @@ fn tls_comes_first_and_forgets_nothing_it_should_not() {
     let wishes = Wishes { tls: TlsWish::Require, ..Wishes::plain("disk") };
     let (mut client, out) = greeted(wishes.clone());
     assert_bytes(&out, "00000003 'IHAVEOPT' 00000005 00000000");
-    // Bytes behind the acknowledgement are not from the TLS session.
+    // Bytes after the acknowledgement are not from the TLS session.
     let step = feed_client(&mut client.clone(), &[reply(5, ACK), reply(7, ACK)].concat()).1;
     assert_eq!(step, Err(HandshakeError::PlaintextAfterStartTls(20)));
     assert_eq!(feed_client(&mut client, &reply(5, ACK)).1, Ok(ClientStep::StartTls));
@@ -198,7 +198,7 @@ fn tls_comes_first_and_forgets_nothing_it_should_not() {
     client.tls_established(&mut out);
     assert_bytes(&out[8..12], "00000007");
     assert!(transmission(feed_client(&mut client, &[hex(EXPORT), reply(7, ACK)].concat()).1).settings.encrypted);
-    // Refused: the end if it is required, clear text if it is only preferred.
+    // If it is refused: the end if TLS is required, clear text if it is only preferred.
     let (mut client, _) = greeted(wishes.clone());
     assert!(matches!(feed_client(&mut client, &reply(5, UNSUP)).1, Err(HandshakeError::Refused { .. })));
     let (mut client, _) = greeted(Wishes { tls: TlsWish::Prefer, ..wishes });
@@ -231,7 +231,7 @@ fn a_server_cannot_make_the_client_wait_or_keep_without_end() {
         assert!(feed_client(&mut client, &hex(GREETING)).1.is_ok());
         client
     };
-    // 100 bytes are waited for, 101 are refused before they come.
+    // 100 bytes are waited for; 101 are refused before they arrive.
     let head = |len: u32| hex(&format!("0003e889045565a9 00000003 00000002 {len:08x}"));
     assert_eq!(feed_client(&mut fresh(), &head(100)).1, Ok(ClientStep::NeedMore(120)));
     let step = feed_client(&mut fresh(), &head(101)).1;
@@ -241,8 +241,8 @@ fn a_server_cannot_make_the_client_wait_or_keep_without_end() {
     let entry = hex("0003e889045565a9 00000003 00000002 00000005 00000001 'a'");
     assert!(feed_client(&mut fresh(), &entry.repeat(3)).1.is_ok());
     assert_eq!(feed_client(&mut fresh(), &entry.repeat(4)).1, Err(HandshakeError::ListTooLong(200)));
-    // 18 of greeting and 11 times 25 make 293; the twelfth exceeds 300. Only short of the list's
-    // limit, so raise that.
+    // 18 of greeting and 11 times 25 make 293; the twelfth exceeds 300. The limit on the list would
+    // be reached first, so raise that.
     let limits = HandshakeLimits { list_bytes: 10_000, ..limits };
     let wishes = Wishes { purpose: Purpose::List, ..Wishes::all("") };
     let mut client = ClientHandshake::new(wishes, limits).unwrap();
@@ -259,7 +259,7 @@ fn a_name_that_the_protocol_cannot_carry_is_refused_before_anything_is_sent() {
     assert!(ClientHandshake::new(Wishes::all(&"x".repeat(4096)), HandshakeLimits::CLIENT).is_ok());
 }
 
-/// Gives the client replies that leave it in the handshake.
+/// Gives the client replies after which the handshake continues.
 fn feed_ok(client: &mut ClientHandshake, bytes: &[u8]) {
     assert_eq!(feed_client(client, bytes).1, Ok(ClientStep::NeedMore(20)));
 }

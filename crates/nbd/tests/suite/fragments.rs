@@ -1,12 +1,12 @@
-//! A client and a server shake hands and exchange requests over a wire that delivers bytes in
-//! pieces of random sizes. Whatever the pieces, both sides end with the same settings, and those
-//! are what the wishes and the server allow.
+//! A client and a server perform a handshake and exchange requests over a wire that delivers bytes
+//! in pieces of random sizes. Whatever the pieces, both sides agree on the same settings, which are
+//! those that the wishes and the server allow.
 
 use nbd::fuzz::Catalogue;
 use nbd::*;
 use proptest::prelude::*;
 
-/// Bytes on their way, delivered in the pieces that `cuts` dictates, over and over.
+/// Bytes in transit, delivered in pieces whose sizes `cuts` gives, repeatedly.
 struct Wire {
     sent: Vec<u8>,
     arrived: Vec<u8>,
@@ -38,7 +38,7 @@ fn shake_hands(wishes: Wishes, tls: TlsMode, cuts: &[usize]) -> End {
     let (mut to_client, mut to_server) = (Wire::new(), Wire::new());
     let (mut admitted, mut agreed, mut server_error, mut tls_waits) = (None, None, None, false);
     server.start(&mut to_client.sent);
-    // 1 byte a round is the slowest; no handshake here has 4 000 bytes in a direction.
+    // 1 byte per round is the slowest; no handshake here has 4 000 bytes in one direction.
     for round in 0..10_000 {
         let cut = cuts[round % cuts.len()];
         to_server.deliver(cut);
@@ -110,7 +110,7 @@ fn any_wishes() -> impl Strategy<Value = Wishes> {
     })
 }
 
-/// What the two must agree on: written from the protocol's rules, not from the code.
+/// What the two must agree on, derived from the protocol's rules rather than from the code.
 fn expected(wishes: &Wishes, tls: TlsMode) -> Settings {
     let framing = if wishes.extended && !wishes.old_entry {
         Framing::Extended

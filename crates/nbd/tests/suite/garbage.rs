@@ -1,4 +1,4 @@
-//! Any bytes, and valid conversations with damage, into all four parsers: what must hold is
+//! Random bytes, and valid conversations with damage, for all four parsers; the invariants are
 //! asserted in `nbd::fuzz`.
 
 use crate::support;
@@ -17,7 +17,7 @@ fn requests(framing: Framing) -> Vec<u8> {
     bytes
 }
 
-/// `bytes` behind a choice for the fuzz entry points, with some bytes changed and the end cut off.
+/// `bytes` after a choice for the fuzz entry points, with some bytes changed and the end cut off.
 fn damaged(choice: u8, bytes: &[u8], damage: &[(prop::sample::Index, u8)], cut: prop::sample::Index) -> Vec<u8> {
     let mut all = vec![choice];
     all.extend_from_slice(bytes);

@@ -1,5 +1,5 @@
-//! The tests of the crate against the whole, one module for each subject, in one program: a program
-//! for each would be linked for each.
+//! Tests of the whole crate, one module per subject, in a single program: separate programs would
+//! each be linked separately.
 
 mod client_handshake;
 mod fragments;

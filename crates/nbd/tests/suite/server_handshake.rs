@@ -33,7 +33,7 @@ fn replies(mut bytes: &[u8]) -> Vec<(u32, u32)> {
     found
 }
 
-/// Gives the server options that leave it in the handshake.
+/// Gives the server options after which the handshake continues.
 fn give(server: &mut ServerHandshake, bytes: &[u8]) {
     assert_eq!(feed(server, bytes).1, Ok(ServerStep::NeedMore(16)));
 }
@@ -107,7 +107,7 @@ fn export_name_sends_124_zeroes_unless_they_were_waived() {
     let (out, step) = feed(&mut server(TlsMode::Off, FIXED), &option(1, "'disk'"));
     assert_bytes(&out, "0000000000100000 000d");
     transmission(step);
-    // A client without fixed newstyle may send this option and no other.
+    // A client without fixed newstyle may only send this option.
     transmission(feed(&mut server(TlsMode::Off, "00000000"), &option(1, "'disk'")).1);
     let step = feed(&mut server(TlsMode::Off, "00000000"), &option(3, "")).1;
     assert_eq!(step, Err(HandshakeError::NotFixed(3)));
@@ -146,7 +146,7 @@ fn abort_is_acknowledged_and_its_data_ignored() {
 fn an_unknown_option_is_refused_and_its_data_skipped_as_it_comes() {
     let mut server = server(TlsMode::Off, FIXED);
     let unknown = option(77, "0102030405060708");
-    // The header alone gets the answer; the data arrives in two pieces, the second with the next
+    // The header alone is answered; the data arrives in two pieces, the second one with the next
     // option behind it.
     let (out, step) = feed(&mut server, &unknown[..16]);
     assert_eq!((replies(&out), step), (vec![(77, 0x8000_0001)], Ok(ServerStep::NeedMore(1))));
@@ -165,8 +165,7 @@ fn refusals_say_why() {
         assert_eq!(replies(&out), [(7, 0x8000_0000 + code)], "{name}");
         assert!(String::from_utf8_lossy(&out).contains(name));
     }
-    // Lengths that contradict each other, a name that is not UTF-8, one with a NUL, one of
-    // 4097 bytes.
+    // Inconsistent lengths, a name that is not UTF-8, one with a NUL, one of 4097 bytes.
     let long = format!("00001001 {} 0000", "61".repeat(4097));
     for data in ["00000005 'disk' 0000", "00000004 'disk' 0001", "00000001 ff 0000", "00000001 00 0000", &long] {
         let (out, _) = feed(&mut server, &option(7, data));
@@ -206,8 +205,8 @@ fn contexts_are_listed_and_selected() {
     assert_eq!(replies(&feed(&mut server, &option(9, all)).0), [(9, 0x8000_0003)]);
     assert_eq!(replies(&feed(&mut server, &option(10, all)).0), [(10, 0x8000_0003)]);
     give(&mut server, &option(8, ""));
-    // No query lists all, with id 0; "base:" is a wildcard; unknown namespaces and leaves are
-    // ignored.
+    // Zero queries list all, with id 0; "base:" is a wildcard; unknown namespaces and leaves
+    // are ignored.
     let listed = "0003e889045565a9 00000009 00000004 00000013  00000000 'base:allocation'
                   0003e889045565a9 00000009 00000001 00000000";
     assert_bytes(&feed(&mut server, &option(9, all)).0, listed);
@@ -225,7 +224,7 @@ fn contexts_are_listed_and_selected() {
     );
     let step = feed(&mut server.clone(), &option(7, "00000004 'disk' 0000")).1;
     assert_eq!(transmission(step).settings.contexts, Contexts::NONE.with(Context::Allocation, 1));
-    // A later one replaces the selection, also when it fails, even without being read.
+    // A later one replaces the selection, even if it fails or is not read at all.
     for failing in ["00000004 'disk' 00000000", "00000004 'nope' 00000000", "00000004 'disk' 00000001 00000009 'x'"] {
         let mut server = server.clone();
         give(&mut server, &option(10, failing));
@@ -234,9 +233,9 @@ fn contexts_are_listed_and_selected() {
     }
 }
 
-/// An export that shares blocks has a second context, with an id of its own; then, and with
-/// extended headers, the flag for filters is set (bit 12). Who only asks (`INFO`) sees it without a
-/// context, too.
+/// An export that shares blocks has a second context with its own id. With extended headers, the
+/// flag for filters is then set (bit 12). A client that only asks (`INFO`) sees the flag even
+/// without a context.
 #[test]
 fn two_contexts_can_be_selected_and_filtered() {
     struct Shares;
@@ -327,8 +326,8 @@ fn tls_required_refuses_everything_else_first() {
     let (out, step) = feed(&mut server, &option(5, ""));
     assert_eq!((replies(&out), step), (vec![(5, 1)], Ok(ServerStep::StartTls)));
     server.tls_established();
-    // A second STARTTLS is invalid; TLS_REQD is never said again, not even for an export that
-    // insists on it.
+    // A second STARTTLS is invalid; TLS_REQD is not sent any more, not even for an export that
+    // requires TLS.
     assert_eq!(replies(&feed(&mut server, &option(5, "")).0), [(5, 0x8000_0003)]);
     assert_eq!(replies(&feed(&mut server, &option(7, "00000006 'secret' 0000")).0), [(7, 0x8000_0002)]);
     assert!(transmission(feed(&mut server, &option(7, "00000004 'disk' 0000")).1).settings.encrypted);
@@ -376,16 +375,18 @@ fn a_stranger_is_shown_the_door() {
 fn every_limit_is_met_with_its_name() {
     let limits = HandshakeLimits { options: 2, option_bytes: 32, total_bytes: 100, list_bytes: 10 };
     let fresh = || server_with(limits, TlsMode::Off, FIXED);
-    // The third option is one too many.
+    // The third option exceeds the limit.
     let step = feed(&mut fresh(), &[option(8, ""), option(8, ""), option(8, "")].concat()).1;
     assert_eq!(step, Err(HandshakeError::TooManyOptions(2)));
     // 4 bytes of flags, 16 of header: 80 of data make 100, 81 are too many.
     assert!(feed(&mut fresh(), &option(77, &"00".repeat(80))).1.is_ok());
     let step = feed(&mut fresh(), &option(77, &"00".repeat(81))[..16]).1;
     assert_eq!(step, Err(HandshakeError::TooManyBytes(100)));
-    // 33 bytes of data for a known option: refused at once with ERR_TOO_BIG, 2^31 + 9, and skipped.
+    // 33 bytes of data for a known option: refused immediately with ERR_TOO_BIG, 2^31 + 9, and
+    // skipped.
     let (out, step) = feed(&mut fresh(), &option(7, &"00".repeat(33))[..16]);
     assert_eq!((replies(&out), step), (vec![(7, 0x8000_0009)], Ok(ServerStep::NeedMore(1))));
-    // The one entry of the list takes 36 bytes, more than 10: the list is not cut, it is refused.
+    // The single entry of the list takes 36 bytes, more than 10: the list is refused rather than
+    // cut.
     assert_eq!(replies(&feed(&mut fresh(), &option(3, "")).0), [(3, 0x8000_0009)]);
 }

@@ -6,7 +6,7 @@ use nbd::*;
 const COOKIE: u64 = 0x1122_3344_5566_7788;
 const TO: ReplyTo = ReplyTo { cookie: COOKIE, offset: 0x1000 };
 
-/// A request parsed whole, and that every shorter piece of it asks for more.
+/// Parses a complete request, and checks that every shorter piece of it asks for more.
 #[track_caller]
 fn request(text: &str, framing: Framing) -> NbdRequest {
     let bytes = hex(text);
@@ -19,7 +19,8 @@ fn request(text: &str, framing: Framing) -> NbdRequest {
     }
 }
 
-/// A reply parsed whole, and that every shorter piece asks for more. Data follows the header.
+/// Parses a complete reply, and checks that every shorter piece asks for more. Data follows the
+/// header.
 #[track_caller]
 fn reply(bytes: &[u8], header: usize, framing: Framing) -> Reply<'_> {
     let parser = ReplyParser::new(framing, 1 << 20);
@@ -50,7 +51,7 @@ fn compact_requests() {
     assert_eq!(request(bytes, Framing::Simple), write);
     assert_eq!(request(bytes, Framing::Structured).payload, 512);
     assert_bytes(&written(|out| write.put(Framing::Simple, out).unwrap()), bytes);
-    // A read carries nothing; an unknown type is a request like any other.
+    // A read has no payload; an unknown type is a request like any other.
     let bytes = "25609513 0004 0000 1122334455667788 0000000000001000 00000200";
     let read = NbdRequest::new(COOKIE, Command::Read, 4096, 512).with(CommandFlags::DF);
     assert_eq!(request(bytes, Framing::Structured), read);
@@ -74,18 +75,18 @@ fn extended_requests() {
     let trim = NbdRequest::new(COOKIE, Command::Trim, 4096, 1 << 33);
     assert_eq!(request(bytes, Framing::Extended), trim);
     assert_bytes(&written(|out| trim.put(Framing::Extended, out).unwrap()), bytes);
-    // A payload where none belongs is announced, so that it can be taken off the stream.
+    // A payload where none belongs is announced, so that it can be consumed.
     let bytes = "21e41c71 0020 0000 1122334455667788 0000000000001000 0000000000000010";
     let odd = request(bytes, Framing::Extended);
     assert_eq!((odd.payload, odd.flags), (16, CommandFlags::PAYLOAD_LEN));
-    // A write without the flag, as qemu 10 sends it, still has its data behind it.
+    // A write without the flag, as qemu 10 sends it, is still followed by its data.
     let bytes = "21e41c71 0000 0001 1122334455667788 0000000000001000 0000000000000200";
     assert_eq!(request(bytes, Framing::Extended), NbdRequest::write(COOKIE, 4096, 512));
 }
 
 #[test]
 fn a_stream_that_cannot_be_followed_ends() {
-    // An extended request under compact framing, and the other way round.
+    // An extended request with compact framing, and vice versa.
     for (magic, framing) in
         [("21e41c71", Framing::Structured), ("25609513", Framing::Extended), ("00000000", Framing::Simple)]
     {
@@ -100,7 +101,7 @@ fn a_stream_that_cannot_be_followed_ends() {
         Err(StreamError::PayloadTooLong { len: (1 << 25) + 1, limit: 1 << 25 })
     );
     assert!(matches!(rules.parse(&write(1 << 25)), Ok(Parsed::Message(..))));
-    // With extended headers a payload of 2^63 bytes is as far too long.
+    // With extended headers, a payload of 2^63 bytes is too long just the same.
     let bytes = hex("21e41c71 0020 0001 1122334455667788 0000000000001000 8000000000000000");
     assert!(matches!(NbdRequest::parse(&bytes, Framing::Extended, u32::MAX), Err(StreamError::PayloadTooLong { .. })));
 }
@@ -140,7 +141,7 @@ fn structured_reads() {
     let done = written(|out| chunks.done(out, TO));
     assert_bytes(&done, "668e33ef 0001 0000 1122334455667788 00000000");
     assert_eq!(reply(&done, 20, Framing::Structured), Reply { body: Body::Success, ..whole });
-    // Anything but a read may be answered simply.
+    // Anything but a read may have a simple reply.
     assert_bytes(&written(|out| Framing::Structured.ok(out, TO)), "67446698 00000000 1122334455667788");
 }
 
@@ -161,7 +162,7 @@ fn structured_errors() {
     // Messages are cut at 4096 bytes.
     let error = written(|out| Framing::Structured.error(out, TO, NbdErrno::Io, &"x".repeat(5000)));
     assert_eq!(error.len(), 20 + 6 + 4096);
-    // An error type that nobody knows begins like the others; unknown numbers count as EINVAL.
+    // An unknown error type begins like the others; unknown numbers count as EINVAL.
     let error = hex("668e33ef 0001 8077 1122334455667788 0000000a 000003e7 0002 'hm' ffff");
     let body = Body::Error { errno: NbdErrno::Invalid, at: None, message: b"hm" };
     assert_eq!(reply(&error, 30, Framing::Structured).body, body);
@@ -236,14 +237,14 @@ fn a_server_that_contradicts_itself_is_left() {
         format!("0001 0005 {head} 00000010 00000001"),
         format!("0001 0005 {head} 0080000c 00000001"),
         format!("0001 0006 {head} 00000018 00000001 00000001"),
-        // Errors: number 0, message longer than the chunk, message over the offset, longer than is
-        // waited for, too short.
+        // Errors: number 0, a message longer than the chunk, a message over the offset, too long to
+        // wait for, too short.
         format!("0001 8001 {head} 00000006 00000000 0000"),
         format!("0001 8001 {head} 00000007 00000005 0002 00"),
         format!("0001 8002 {head} 0000000e 00000005 0001 0000000000001000"),
         format!("0001 8001 {head} 00002001 00000005 0000"),
         format!("0001 8001 {head} 00000005 00000005 00"),
-        // A type that nobody knows.
+        // An unknown type.
         format!("0001 0003 {head} 00000000"),
     ];
     let parser = ReplyParser::new(Framing::Structured, 1 << 20);
@@ -255,14 +256,14 @@ fn a_server_that_contradicts_itself_is_left() {
     // Data beyond the longest read: 2^20 + 1 bytes.
     let bytes = hex(&format!("668e33ef 0001 0001 {head} 00100009 0000000000001000"));
     assert_eq!(parser.parse(&bytes), Err(StreamError::PayloadTooLong { len: (1 << 20) + 1, limit: 1 << 20 }));
-    // A descriptor count that is neither 0 nor right; 0 is allowed.
+    // A descriptor count that is neither 0 nor correct; 0 is allowed.
     let status =
         |count: u32| hex(&format!("6e8a278c 0001 0006 {head} {:016x} {:016x} 00000001 {count:08x}", 0x1000, 24));
     let parser = ReplyParser::new(Framing::Extended, 1 << 20);
     assert!(matches!(parser.parse(&status(2)), Err(StreamError::Chunk { .. })));
     assert!(matches!(parser.parse(&status(1)), Ok(Parsed::Message(..))));
     assert!(matches!(parser.parse(&status(0)), Ok(Parsed::Message(..))));
-    // Framings do not mix: no simple replies with extended headers, no chunks without agreement.
+    // Framings are not mixed: no simple replies with extended headers, no chunks unless agreed.
     for (magic, framing) in
         [("67446698", Framing::Extended), ("668e33ef", Framing::Simple), ("6e8a278c", Framing::Structured)]
     {
@@ -288,15 +289,15 @@ fn a_read_is_put_together_from_chunks_in_any_order() {
         let error = ReadAssembly::new(0x1000, 0x300).place(offset, len).unwrap_err();
         assert_eq!(error, StreamError::Chunk { kind: 1, rule: outside }, "{offset:#x} {len:#x}");
     }
-    // The first error is the result, whatever else came.
+    // The first error is the result, whatever else arrived.
     let mut read = ReadAssembly::new(0, 512);
     read.fail(NbdErrno::Io, None);
     read.fail(NbdErrno::Invalid, None);
     assert_eq!(read.finish(), Ok(Err(NbdErrno::Io)));
 }
 
-/// What came in one piece before the first place that failed is good, whatever the order; an error
-/// that names no place, or one outside the read, says nothing of the rest.
+/// Contiguous bytes before the lowest failed place are valid, in whatever order they arrived. After
+/// an error without a place, or with one outside the read, no bytes are.
 #[test]
 fn a_read_that_fails_in_the_middle_has_a_good_beginning() {
     let begun = |pieces: &[(u64, u32)], errors: &[Option<u64>]| {
@@ -309,12 +310,11 @@ fn a_read_that_fails_in_the_middle_has_a_good_beginning() {
     };
     assert_eq!(begun(&[(0x1000, 0x100)], &[Some(0x1100)]), (0x100, true));
     assert_eq!(begun(&[(0x1000, 0x100), (0x1100, 0x80)], &[Some(0x1180)]), (0x180, true));
-    // The last bytes came too, but behind the place; the first did not come; the place is in the
-    // data.
+    // The last bytes are behind the place; the first are missing; the place is in the data.
     assert_eq!(begun(&[(0x1000, 0x100), (0x1200, 0x100)], &[Some(0x1100)]), (0x100, true));
     assert_eq!(begun(&[(0x1200, 0x100)], &[Some(0x1100)]), (0, true));
     assert_eq!(begun(&[(0x1000, 0x200)], &[Some(0x1100)]), (0x100, true));
-    // Two places: the first counts. One that is none.
+    // Two places: the lower one counts. One that is invalid.
     assert_eq!(begun(&[(0x1000, 0x200)], &[Some(0x1180), Some(0x1040)]), (0x40, true));
     for nowhere in [None, Some(0xfff), Some(0x1300)] {
         assert_eq!(begun(&[(0x1000, 0x200)], &[Some(0x1180), nowhere]), (0, true), "{nowhere:?}");
@@ -325,8 +325,8 @@ fn a_read_that_fails_in_the_middle_has_a_good_beginning() {
 const ALLOCATION: Contexts = Contexts::NONE.with(Context::Allocation, 1);
 const BOTH: Contexts = ALLOCATION.with(Context::Sharing, 2);
 
-/// An export of 1 MiB + 512 bytes that can do all, to a client that keeps to 512 bytes and payloads
-/// of 64 KiB.
+/// The rules for a client that respects 512 bytes and payloads of 64 KiB, and an export of 1 MiB +
+/// 512 bytes with all features.
 fn rules(framing: Framing) -> Rules {
     let features = TransmissionFlags(0xffff).without(TransmissionFlags::READ_ONLY | TransmissionFlags::SEND_DF);
     let export = ExportInfo {
@@ -354,13 +354,13 @@ fn good_requests_pass() {
         // "in which case the server MUST accept all commands with this bit set".
         NbdRequest::new(1, C::Read, 0, 512).with(F::FUA),
         NbdRequest::new(1, C::Flush, 0, 0).with(F::FUA),
-        // No payload, so longer than one may be.
+        // No payload, so it may be longer than one.
         NbdRequest::new(1, C::Trim, 0, (1 << 20) + 512),
         NbdRequest::new(1, C::WriteZeroes, 0, (1 << 20) + 512).with(F::NO_HOLE.and(F::FAST_ZERO).and(F::FUA)),
         NbdRequest::new(1, C::Cache, 0, 1 << 20),
         NbdRequest::new(1, C::BlockStatus, 0, 1 << 20).with(F::REQ_ONE),
         NbdRequest::new(1, C::Disconnect, 0, 0),
-        // A goodbye is about no range, so one with any is a goodbye too.
+        // A disconnect has no range, so any range is accepted.
         NbdRequest::new(1, C::Disconnect, 0xf7ff, 0xffff_efff),
     ];
     for request in good {
@@ -432,7 +432,7 @@ fn what_was_not_advertised_is_not_served() {
 fn a_read_only_export_refuses_every_write_with_eperm() {
     let rules = rules(Framing::Structured);
     let rules = Rules { flags: rules.flags | TransmissionFlags::READ_ONLY, ..rules };
-    // Even one that would be refused for another reason too: past the end.
+    // Even one that would also be refused for another reason: beyond the end.
     for request in [
         NbdRequest::write(1, 0, 512),
         NbdRequest::write(1, 1 << 30, 512),
@@ -445,7 +445,7 @@ fn a_read_only_export_refuses_every_write_with_eperm() {
 }
 
 /// The bytes of a filter: the flag PAYLOAD_LEN (1 << 5), the payload's length in the header, then
-/// the effect length and the ids; read back as the same request.
+/// the effect length and the ids. It parses to the same request.
 #[test]
 fn a_block_status_can_name_the_contexts_it_wants() {
     let rules = rules(Framing::Extended);
@@ -457,7 +457,7 @@ fn a_block_status_can_name_the_contexts_it_wants() {
     assert_bytes(&bytes, &format!("{header} 0000000000001000 00000002"));
     assert_eq!(rules.parse(&bytes), Ok(Parsed::Message(one, 44)));
     assert_eq!(rules.check(&one), Ok(()));
-    // Nothing of it is taken before all of it is here.
+    // Nothing of it is consumed before it is complete.
     assert_eq!(rules.parse(&bytes[..31]), Ok(Parsed::NeedMore(32)));
     assert_eq!(rules.parse(&bytes[..43]), Ok(Parsed::NeedMore(44)));
     let two = NbdRequest::status_only(7, 0, 1 << 20, BOTH);
@@ -495,6 +495,6 @@ fn filters_that_are_none_are_refused_and_taken_off_the_stream() {
         assert_eq!(taken + request.payload as usize, bytes.len(), "{what}: all of it goes off the stream");
         assert_eq!(rules.check(&request), Err(NbdErrno::Invalid), "{what}");
     }
-    // A client does not send one where it was not offered.
+    // A client does not send one if it was not offered.
     assert_eq!(unasked.check(&NbdRequest::status_only(1, 0, 512, ALLOCATION)), Err(NbdErrno::Invalid));
 }

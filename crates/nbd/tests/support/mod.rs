@@ -1,5 +1,5 @@
-//! What several tests share: bytes written as hexadecimal text, and a server or client driven to
-//! its next wait.
+//! What several tests share: bytes written as hexadecimal text, and a server or client that is
+//! driven until it waits.
 #![allow(dead_code, reason = "each test uses a part")]
 
 use nbd::*;
@@ -71,7 +71,7 @@ pub fn server_with(limits: HandshakeLimits, tls: TlsMode, flags: &str) -> Server
     server
 }
 
-/// Gives `bytes` to the server until it wants more, or ends; its answers and its last step.
+/// Feeds `bytes` to the server until it needs more or ends; returns its answers and its last step.
 pub fn feed(server: &mut ServerHandshake, bytes: &[u8]) -> (Vec<u8>, Result<ServerStep, HandshakeError>) {
     let (mut input, mut out) = (bytes, Vec::new());
     loop {
@@ -82,7 +82,7 @@ pub fn feed(server: &mut ServerHandshake, bytes: &[u8]) -> (Vec<u8>, Result<Serv
     }
 }
 
-/// Gives `bytes` to the client until it wants more, or ends; its options and its last step.
+/// Feeds `bytes` to the client until it needs more or ends; returns its options and its last step.
 pub fn feed_client(client: &mut ClientHandshake, bytes: &[u8]) -> (Vec<u8>, Result<ClientStep, HandshakeError>) {
     let (mut input, mut out) = (bytes, Vec::new());
     loop {

@@ -127,14 +127,14 @@ mod tests {
         let order = Order::new(&sizes, 1, Some(Bytes(2)));
         assert_eq!(order.size(), Bytes(12));
         assert_eq!(order.pieces(3..8).collect::<Vec<_>>(), [piece(1, 1, 1), piece(2, 0, 2), piece(0, 2, 2)]);
-        // Tails that are no whole unit are left out, and a member may have nothing.
+        // Tails of less than a unit are left out, and a member may have nothing.
         assert_eq!(Order::new(&[10, 3, 7].map(Bytes), 4, None).size(), Bytes(12));
         assert_eq!(Order::new(&[10, 3, 7].map(Bytes), 4, None).piece(8, 4), piece(2, 0, 4));
     }
 
     proptest! {
-        /// A member's pieces, laid behind each other, are its share, and every byte of the whole is
-        /// somewhere once.
+        /// A member's pieces in sequence are its share, and every byte of the whole occurs exactly
+        /// once.
         #[test]
         fn shares_are_the_pieces_laid_together(
             sizes in proptest::collection::vec(0u64..40, 1..5), stripe in proptest::option::of(1u64..8),

@@ -58,8 +58,8 @@ impl Lock {
 mod tests {
     use super::*;
 
-    /// Two names of one file have one lock; another file has its own. Reads go together where they
-    /// share.
+    /// Two names of one file have one lock; another file has its own. Readers share the lock if
+    /// that was chosen.
     #[test]
     fn one_file_has_one_lock() {
         let one = File::open("Cargo.toml").unwrap();

@@ -204,8 +204,7 @@ mod tests {
     use super::*;
     use uring::IoSettings;
 
-    /// A ring with room for one request has one: the zeroing behind it is handed back as it was
-    /// asked for.
+    /// A ring with room for one request has one: the zeroing after it is handed back unchanged.
     #[test]
     fn a_zeroing_without_room_is_handed_back_whole() {
         let folder = tempfile::tempdir().unwrap();

@@ -75,7 +75,7 @@ mod tests {
         assert!(promises.is_kept());
         assert_eq!((promises.wrote(FIRST), promises.wrote(FIRST)), (0, 0));
         let covers = promises.written();
-        // This one came after the COMMIT was asked for.
+        // This one came after the COMMIT was sent.
         promises.wrote(FIRST);
         assert_eq!(promises.committed(FIRST, covers), (0, Ok(())));
         assert!(!promises.is_kept());
@@ -92,7 +92,7 @@ mod tests {
         assert_eq!(promises.committed(FIRST, 1), (0, Ok(())));
         assert_eq!(promises.committed(SECOND, 3), (2, Err(Fault::Gone)));
         assert_eq!(promises.committed(SECOND, 3), (0, Ok(())));
-        // The next write tells of it as well, before any COMMIT.
+        // The next write reports it as well, before any COMMIT.
         promises.wrote(SECOND);
         assert_eq!(promises.wrote(FIRST), 1);
         assert_eq!(promises.committed(FIRST, promises.written()), (0, Err(Fault::Gone)));

@@ -161,7 +161,7 @@ fn entries(folder: &Path) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// The device of the root file system, where it is one, is mounted; that must be found.
+    /// If the root file system is on a device, that is mounted, which must be found.
     #[test]
     fn the_disk_below_a_mount_is_found_in_use() {
         let text = std::fs::read_to_string("/proc/self/mountinfo").unwrap();
@@ -176,7 +176,7 @@ mod tests {
         assert!(uses.iter().any(|one| one.what.contains("is mounted on")), "{uses:?}");
     }
 
-    /// A disk as `/sys` shows it (its layout: the kernel's
+    /// A disk as shown in `/sys` (its layout: the kernel's
     /// `Documentation/ABI/testing/sysfs-block`): `sda1` mounted, `sda2` swap, `sda3` in a RAID,
     /// `sda4` in a volume group and in an encrypted volume.
     #[test]
@@ -205,8 +205,8 @@ mod tests {
             mounts: "25 1 8:1 / /data rw - ext4 /dev/sda1 rw\n26 1 0:5 / /proc rw - proc proc rw\n".into(),
             swaps: "Filename Type Size Used Priority\n/dev/sda2 partition 100 0 -2\n".into(),
         };
-        // The numbers of 8:0 and 8:3 as the system packs them: the minor's low byte, the major from
-        // bit 8 on.
+        // The numbers of 8:0 and 8:3 as the system packs them: the minor number's low byte, the
+        // major number from bit 8 on.
         let uses = |device| kernel.uses(device).into_iter().map(|one| one.what).collect::<Vec<_>>();
         assert_eq!(kernel.partitions(8 << 8), ["sda1", "sda2", "sda3", "sda4"]);
         assert_eq!(

@@ -161,7 +161,7 @@ mod tests {
             };
             assert!(found(&[(at, magic)]).contains(&what), "{what}");
         }
-        // An odd place that is nobody's.
+        // An offset that belongs to no format.
         assert_eq!(found(&[(0x7777, b"XFSB")]), Vec::<&str>::new());
     }
 

@@ -1,6 +1,6 @@
-//! A server of NFS version 3 that keeps one file in memory, and can be told to behave badly. It
-//! shares the wire format with our client and nothing else: what a good server does, nfs-ganesha
-//! shows.
+//! A server of NFS version 3 that keeps one file in memory and can be made to misbehave. It shares
+//! only the wire format with our client; for the behaviour of a correct server there is
+//! nfs-ganesha.
 
 use nfs::mount::{self, MountCall, MountStatus};
 use nfs::record::Joiner;
@@ -13,37 +13,37 @@ use std::io::{Read as _, Write as _};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard};
 
-/// Who answers what.
+/// How the server answers.
 #[derive(Clone, Debug, Default)]
 pub struct Manners {
-    /// READ and WRITE do at most so many bytes.
+    /// Limit on the bytes that a READ or WRITE does.
     pub short: Option<u32>,
-    /// Replies come in fragments of so many bytes.
+    /// Replies are sent in fragments of this many bytes.
     pub fragments: Option<usize>,
-    /// So many calls are answered with "ask again later" first.
+    /// How many calls are first answered with "ask again later".
     pub jukebox: u32,
-    /// After so many more calls of READ, WRITE and COMMIT connections end.
+    /// How many more calls of READ, WRITE and COMMIT there are before connections end.
     pub patience: Option<u32>,
     /// Replies to READ, WRITE and COMMIT are these bytes.
     pub nonsense: Option<Vec<u8>>,
-    /// What READ, WRITE and COMMIT are answered with.
+    /// The status of READ, WRITE and COMMIT.
     pub fault: Option<Status>,
-    /// Writes are durable at once, whatever was asked.
+    /// Writes are durable at once, whatever was asked for.
     pub durable: bool,
 }
 
 #[derive(Debug)]
 pub struct State {
     pub data: Vec<u8>,
-    /// What a server that dies goes on with.
+    /// What survives when the server dies.
     pub safe: Vec<u8>,
     pub verifier: [u8; 8],
     pub manners: Manners,
-    /// READ, WRITE and COMMIT so far.
+    /// READ, WRITE and COMMIT calls so far.
     pub calls: [u32; 3],
-    /// Those that found patience at its end.
+    /// Calls that ended their connection, with `patience` used up.
     pub refused: u32,
-    /// Connections over which any of them came.
+    /// Connections that carried any of them.
     pub connections: std::collections::BTreeSet<u16>,
     open: Vec<TcpStream>,
 }
@@ -90,8 +90,8 @@ impl Server {
         format!("nfs://127.0.0.1:{}/export/file{more}", self.port)
     }
 
-    /// The machine loses power, and another life begins: what no COMMIT made durable is gone, and
-    /// so are connections.
+    /// The machine loses power, and a new instance starts: what no COMMIT made durable is lost, and
+    /// so are the connections.
     pub fn die(&self) {
         let mut state = self.state();
         state.data = state.safe.clone();

@@ -1,5 +1,5 @@
-//! Places together: random requests across their borders against a model, on files and on files
-//! beside an export of nbdkit; and in virtual time on simulated devices, where members take time
+//! Joined places: random requests across their borders against a model, on files and on files
+//! beside an export of nbdkit; and in virtual time on simulated devices, whose members take time
 //! and have limited room.
 
 use crate::support::{Peer, find};
@@ -12,10 +12,10 @@ use storage::{Consent, How, Intent, Joined, Member, OpenError, Permit, Place};
 use uring::{Io, IoSettings};
 
 const BLOCK: u64 = 4096;
-/// Of the three members, in blocks.
+/// Sizes of the three members, in blocks.
 const BLOCKS: [u64; 3] = [3, 9, 5];
 
-/// A step of a random run: first block, blocks, and what is done there.
+/// A step of a random run: first block, number of blocks, and what is done there.
 #[derive(Clone, Debug)]
 enum Step {
     Read(u64, u64),
@@ -41,7 +41,7 @@ fn request(tag: u64, at: u64, len: u64, op: Op) -> Request {
     Request { tag, object: ObjectId(7), at, len, op, fua: false, due: Time::ZERO }
 }
 
-/// Waits for so many ends.
+/// Waits for this many completions.
 fn ends(driver: &mut impl Driver, target: &mut impl Target, count: usize) -> Vec<Completion> {
     let mut out = Vec::new();
     loop {
@@ -66,7 +66,8 @@ fn taken(submitted: Submitted) -> block::Ticket {
     }
 }
 
-/// Plays steps on the whole and on a model, and compares all that is read; returns the model.
+/// Plays steps on the whole and on a model, and compares everything that is read; returns the
+/// model.
 fn play(io: &Io, joined: &mut impl Target, steps: &[Step]) -> Vec<u8> {
     let size = joined.traits().size.0;
     let mut model = vec![0u8; size as usize];
@@ -82,7 +83,7 @@ fn play(io: &Io, joined: &mut impl Target, steps: &[Step]) -> Vec<u8> {
         let op = match *step {
             Step::Read(..) => Op::Read,
             Step::Write(_, _, byte) => {
-                // No two blocks of a write are alike.
+                // No two blocks of a write are the same.
                 for (place, to) in model[range.clone()].iter_mut().enumerate() {
                     *to = byte ^ (place as u8) ^ (place as u64 / BLOCK * 37) as u8;
                 }
@@ -90,7 +91,7 @@ fn play(io: &Io, joined: &mut impl Target, steps: &[Step]) -> Vec<u8> {
                 io.with_mut(&mut buf, |to| to.copy_from_slice(&model[range.clone()]));
                 Op::Write(buf)
             }
-            // What was trimmed of a file or of nbdkit's memory reads as zeroes.
+            // What was trimmed in a file or in nbdkit's memory reads as zeroes.
             Step::Trim(..) => {
                 model[range.clone()].fill(0);
                 Op::Trim
@@ -109,7 +110,7 @@ fn play(io: &Io, joined: &mut impl Target, steps: &[Step]) -> Vec<u8> {
             io.with(&buf, |bytes| assert!(bytes == &model[range], "{step:?} of {size} bytes"));
             io.give(buf);
         } else {
-            // The kernel may still have what a write to an export sent.
+            // The kernel may still have the buffer of a write to an export.
             assert!(!matches!(step, Step::Read(..)), "{step:?} without its bytes");
         }
     }
@@ -120,7 +121,7 @@ fn io() -> Io {
     Io::open(&IoSettings { slab: Bytes::mib(4), ..IoSettings::default() }).unwrap()
 }
 
-/// As on any file system: without direct I/O the page cache does.
+/// For any file system: without direct I/O, the page cache is used.
 fn how() -> How {
     How { fallback: Some(BLOCK as u32), ..How::default() }
 }
@@ -145,9 +146,9 @@ fn cases(cases: u32, run: impl Fn(Vec<Step>, Option<u64>)) {
     outcome.unwrap_or_else(|error| panic!("{error}"));
 }
 
-/// Random reads, writes, trims, zeroes and flushes of three files agree with a model of the whole,
-/// and in the end the files have the model's bytes where the layout puts them: one behind the
-/// other, or round by round.
+/// Random reads, writes, trims, zeroes and flushes of three files match a model of the whole. In
+/// the end, the files have the model's bytes in the places of the layout: concatenated, or in
+/// stripes.
 #[test]
 fn bytes_are_where_they_belong() {
     cases(60, |steps, stripe| {
@@ -156,7 +157,7 @@ fn bytes_are_where_they_belong() {
         let io = io();
         let mut joined =
             storage::open_joined(&io, &permits(&places), stripe.map(|n| Bytes(n * BLOCK)), how()).unwrap().target;
-        // In stripes the smallest, of 3 blocks, decides.
+        // In stripes, the smallest member of 3 blocks decides.
         let blocks = stripe.map_or(3 + 9 + 5, |stripe| 3 / stripe * stripe * 3);
         assert_eq!(joined.traits().size, Bytes(blocks * BLOCK));
         let model = play(&io, &mut joined, &steps);
@@ -176,7 +177,7 @@ fn bytes_are_where_they_belong() {
     });
 }
 
-/// The same with an export of another server between two files: what is read is what was written.
+/// Does the same with another server's export between two files: reads return what was written.
 #[test]
 fn files_and_an_export_are_one() {
     let Some(program) = find("nbdkit") else { return };
@@ -196,8 +197,8 @@ fn files_and_an_export_are_one() {
     });
 }
 
-/// A folder stands for its files with something in them, by name; a stripe fits the blocks of what
-/// it goes over.
+/// A folder stands for its non-empty files, by name; a stripe must be a multiple of the members'
+/// blocks.
 #[test]
 fn folders_are_their_files_and_stripes_fit() {
     let folder = tempfile::tempdir().unwrap();
@@ -218,7 +219,7 @@ fn folders_are_their_files_and_stripes_fit() {
 }
 
 /// A simulated device of 1 MiB that takes 100 µs for any read or write, has one server and room for
-/// `room`.
+/// `room` requests.
 fn device(room: u32) -> Box<dyn Target> {
     let servers = ParallelServers { servers: 1, service: Span::from_micros(100), ..ParallelServers::default() };
     let mut spec = DeviceSpec::of(Model::ParallelServers(servers));
@@ -236,9 +237,9 @@ fn micros(time: Time) -> u64 {
     time.since(Time::ZERO).as_nanos() / 1000
 }
 
-/// A request across the border of two devices ends when both parts have, which go at the same time:
-/// 100 µs, and not 200. Two within one device go one after the other, in different devices
-/// together.
+/// A request across the border of two devices ends when both parts have, which run at the same
+/// time: after 100 µs rather than 200. Two requests in one device run one after the other, in
+/// different devices concurrently.
 #[test]
 fn members_work_at_the_same_time() {
     for (requests, ended) in [
@@ -256,13 +257,13 @@ fn members_work_at_the_same_time() {
     }
 }
 
-/// The second device has room for one request and is busy: the part for it waits, with all that
-/// comes later for that device, and nothing is lost or done twice. The first being busy, the whole
-/// is handed back as it was.
+/// The second device has room for one request and is busy: the part for it waits, with everything
+/// later for that device, and nothing is lost or done twice. If the first device is busy, the whole
+/// request is handed back unchanged.
 #[test]
 fn a_part_without_room_waits_and_a_whole_is_handed_back() {
     let (mut clock, mut joined) = (VirtualClock::new(), simulated(&[1, 1], Some(Bytes::kib(4))));
-    // Blocks 0 and 2 are the first device's, 1 and 3 the second's.
+    // Blocks 0 and 2 are on the first device, 1 and 3 on the second.
     taken(joined.submit(Time::ZERO, request(1, 4096, 4096, Op::Read)));
     taken(joined.submit(Time::ZERO, request(2, 0, 8192, Op::Write(Buf::nothing(8192)))));
     let third = request(3, 12288, 8192, Op::Write(Buf::nothing(8192)));
@@ -273,7 +274,7 @@ fn a_part_without_room_waits_and_a_whole_is_handed_back() {
     };
     assert_eq!(fourth, request(4, 4096, 4096, Op::Read));
     let done = ends(&mut clock, &mut joined, 2);
-    // The read ends after 100 µs; then the write's second part begins.
+    // The read ends after 100 µs; then the write's second part starts.
     assert_eq!(done.iter().map(|end| (end.tag, micros(end.end))).collect::<Vec<_>>(), [(1, 100), (2, 200)]);
     assert_eq!(done[1].buf, Some(Buf::nothing(8192)));
     assert_eq!(joined.next_wakeup(), Wakeup::Idle);
@@ -293,7 +294,7 @@ fn a_cancelled_whole_ends_once() {
     assert_eq!(ends(&mut clock, &mut joined, 1)[0].result, Ok(()));
 }
 
-/// What does not lie within the whole is refused, and one trim of everything is one part for each
+/// What does not lie within the whole is refused, and a trim of everything is one part for each
 /// member.
 #[test]
 fn ranges_are_the_wholes() {
@@ -302,8 +303,8 @@ fn ranges_are_the_wholes() {
     assert_eq!(size, (1 << 20) / 4096 * 4096 * 3);
     taken(joined.submit(Time::ZERO, request(1, size - 4096, 8192, Op::Read)));
     assert_eq!(ends(&mut clock, &mut joined, 1)[0].result, Err(Fault::Invalid));
-    // With room for one request in each device this goes at once, whatever number of stripes it
-    // concerns.
+    // With room for one request in each device this starts at once, however many stripes it
+    // includes.
     taken(joined.submit(Time::ZERO, request(2, 0, size, Op::Trim)));
     let trimmed = ends(&mut clock, &mut joined, 1);
     taken(joined.submit(clock.now(), request(3, 0, 0, Op::Flush)));

@@ -1,6 +1,6 @@
-//! Our NBD client when its server is lost: what was under way is counted by kind, reads are asked
-//! again, writes only where that was wished for, a flush never. nbdkit is the server, killed and
-//! started again.
+//! Our NBD client when its server is lost. Requests in flight are counted by kind, reads are sent
+//! again, writes only if that was asked for, flushes never. The server is nbdkit, which is killed
+//! and restarted.
 
 use crate::support::{BACKENDS, Client, Peer, find};
 use block::{Fault, Op, OpKind};
@@ -9,7 +9,7 @@ use tempfile::TempDir;
 
 const SIZE: usize = 8 << 20;
 
-/// A file that nbdkit serves, and where it listens.
+/// A file that nbdkit serves, and its address.
 struct Disk {
     program: PathBuf,
     folder: TempDir,
@@ -57,9 +57,9 @@ fn block(at: u64) -> Vec<u8> {
     vec![(at / 4096 % 251) as u8 | 1; 4096]
 }
 
-/// Twenty reads, ten writes, a trim, zeroes and a flush are under way when the server dies. Started
-/// again it is found, the reads are answered with what is there; what changes data failed, told by
-/// kind, and was not done a second time.
+/// Twenty reads, ten writes, a trim, zeroes and a flush are in flight when the server dies. When it
+/// was restarted, it is found and the reads are answered with its data. What changes data failed,
+/// is counted by kind, and was not done a second time.
 #[test]
 fn reads_are_repeated_and_writes_of_unknown_outcome_are_not() {
     let Some(program) = find("nbdkit") else { return };
@@ -79,7 +79,7 @@ fn reads_are_repeated_and_writes_of_unknown_outcome_are_not() {
         for (n, tag) in reads.iter().enumerate() {
             assert!(ended[tag] == Ok(block(n as u64 * 4096)), "read {n}");
         }
-        // The flush may have been answered: that server delays it not.
+        // The flush may have been answered: that server does not delay it.
         for tag in &changes[..12] {
             assert_eq!(ended[tag], Err(Fault::Gone));
         }
@@ -93,13 +93,13 @@ fn reads_are_repeated_and_writes_of_unknown_outcome_are_not() {
         }
         assert_eq!(told.repeated.of(OpKind::Flush), 0);
         assert_eq!(told.under_way.total(), told.unsent + told.repeated.total() + told.unknown.total());
-        // And on it goes.
+        // And requests work again.
         let (write, read) = (client.write(0, &[9; 4096]), client.read(4096, 4096));
         let ended = client.all(2);
         assert!(ended[&write].is_ok() && ended[&read] == Ok(block(4096)));
         client.close();
         drop(peer);
-        // Nobody wrote a second time what the first server was asked for.
+        // Nobody wrote a second time what the first server was asked to write.
         let bytes = std::fs::read(disk.file()).unwrap();
         for n in 100..110usize {
             assert!(bytes[n * 4096..][..4096] == block(n as u64 * 4096), "block {n}");
@@ -107,8 +107,8 @@ fn reads_are_repeated_and_writes_of_unknown_outcome_are_not() {
     }
 }
 
-/// With `repeat-writes=true` the same writes are done by the next server, with their data; a flush
-/// still fails.
+/// With `repeat-writes=true`, the next server gets the same writes with their data; a flush still
+/// fails.
 #[test]
 fn writes_are_repeated_where_that_is_asked() {
     let Some(program) = find("nbdkit") else { return };
@@ -119,7 +119,7 @@ fn writes_are_repeated_where_that_is_asked() {
         let writes: Vec<u64> = (100..140).map(|n| client.write(n * 4096, &[n as u8; 4096])).collect();
         let zero = client.submit(2 << 20, 4096, Op::Zero { no_hole: true, fast_only: false }).unwrap();
         client.hand_over();
-        // Not given to the kernel yet: these were never sent, which is no repetition.
+        // Not handed to the kernel yet: these were never sent, so they are not repeated.
         let late: Vec<u64> = (140..150).map(|n| client.write(n * 4096, &[n as u8; 4096])).collect();
         peer.kill();
         let peer = disk.prompt();
@@ -131,7 +131,7 @@ fn writes_are_repeated_where_that_is_asked() {
         assert_eq!(told.unknown.total(), 0, "{told:?}");
         assert_eq!(told.repeated.of(OpKind::Write) + told.unsent, 50 + u64::from(told.repeated.of(OpKind::Zero) == 0));
         assert!(told.repeated.of(OpKind::Write) >= 1, "{told:?}");
-        // 41 writes and zeroes were answered, none was flushed; then this covers them.
+        // 41 writes and zeroes were answered, none was flushed; this flush covers them.
         let flush = client.submit(0, 0, Op::Flush).unwrap();
         assert!(client.all(1)[&flush].is_ok());
         client.close();
@@ -145,7 +145,7 @@ fn writes_are_repeated_where_that_is_asked() {
 }
 
 /// Three writes are answered, one of them with FUA, and then a flush; two more are answered. The
-/// server dies: it may have forgotten these two, and the client says so.
+/// server dies: it may have lost these two, which the client reports.
 #[test]
 fn what_no_flush_covered_is_told() {
     let Some(program) = find("nbdkit") else { return };
@@ -177,7 +177,7 @@ fn what_no_flush_covered_is_told() {
     drop(peer);
 }
 
-/// A server that stays away is given up after the time that was set; what waited fails, with the
+/// A server that stays away is given up after the time that was set; what waited fails with the
 /// reason.
 #[test]
 fn patience_ends() {
@@ -189,7 +189,7 @@ fn patience_ends() {
         let read = client.read(0, 4096);
         client.hand_over();
         peer.kill();
-        // Taken while nobody is there.
+        // Accepted while there is no server.
         let ended = client.all(1);
         assert_eq!(ended[&read], Err(Fault::Gone));
         let late = client.read(0, 4096);
@@ -202,7 +202,7 @@ fn patience_ends() {
     }
 }
 
-/// Another disk behind the same address is not the one that was lost: it is not written to.
+/// Another disk at the same address is not the one that was lost: it is not written to.
 #[test]
 fn another_export_is_not_mistaken_for_the_lost_one() {
     let Some(program) = find("nbdkit") else { return };
@@ -221,8 +221,7 @@ fn another_export_is_not_mistaken_for_the_lost_one() {
 }
 
 /// Four connections to one export: all carry requests, a flush covers them, and losing the server
-/// loses four. Where a server says that several connections do not fit together, they are refused
-/// with the way out.
+/// loses four. If a server does not allow several connections, they are refused with advice.
 #[test]
 fn several_connections_share_the_work() {
     let Some(program) = find("nbdkit") else { return };
@@ -241,7 +240,7 @@ fn several_connections_share_the_work() {
         assert!(reads.iter().enumerate().all(|(n, tag)| ended[tag] == Ok(vec![n as u8; 4096])));
         peer.kill();
         let peer = disk.prompt();
-        // Each connection learns of it when it is used.
+        // Each connection notices it when it is used.
         for _ in 0..2 {
             let reads: Vec<u64> = (0..200).map(|n| client.read(n * 4096, 4096)).collect();
             let ended = client.all(200);
@@ -269,7 +268,7 @@ fn the_last_connection_that_closes_ends_the_server() {
     let Some(program) = find("nbdkit") else { return };
     let disk = Disk::new(program.clone());
     let socket = disk.socket();
-    // Looking whether it listens would be its first client and its last.
+    // A test whether it listens would be its first client and its last.
     let mut command = std::process::Command::new(&program);
     command.args(["--foreground", "--exit-with-parent", "--filter=exitlast", "--unix"]).arg(&socket);
     let mut child = command.arg("file").arg(disk.file()).spawn().unwrap();
@@ -277,7 +276,7 @@ fn the_last_connection_that_closes_ends_the_server() {
         assert!(child.try_wait().unwrap().is_none());
         std::thread::yield_now();
     }
-    // The socket's file is there a moment before it takes calls.
+    // The socket's file exists a moment before it accepts connections.
     let mut client = loop {
         match Client::try_open(BACKENDS[0], &disk.uri("&connections=3")) {
             Ok(client) => break client,

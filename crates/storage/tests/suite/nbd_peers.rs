@@ -1,4 +1,4 @@
-//! Our NBD client against servers that others wrote.
+//! Our NBD client against servers of other projects.
 
 use crate::support::{BACKENDS, Client, Peer, find};
 use block::{Driver, Fault, Op};
@@ -31,8 +31,8 @@ fn wishes(framing: Framing) -> Wishes {
     }
 }
 
-/// Many requests at once, then what was written read back, all against a plain array that says what
-/// is there before.
+/// Many requests at once, then what was written is read back; all compared with a plain array that
+/// starts with the present contents.
 fn exercise(peer: &Peer, mut model: Vec<u8>, framing: Framing) {
     for backend in BACKENDS {
         let mut client = Client::connect(backend, &peer.socket, wishes(framing), true);
@@ -50,7 +50,7 @@ fn exercise(peer: &Peer, mut model: Vec<u8>, framing: Framing) {
         client.submit(0, 0, Op::Flush).unwrap();
         assert!(client.all(3).values().all(Result::is_ok));
         model[1 << 20..(1 << 20) + (1 << 16)].fill(0);
-        // A trim is a wish: either is right, so it is written over.
+        // A trim is only a hint: either result is right, so it is overwritten.
         client.write(4096, &vec![9; 65_536]);
         model[4096..4096 + 65_536].fill(9);
         assert!(client.all(1).values().all(Result::is_ok));
@@ -69,7 +69,7 @@ fn nbdkit_serves_us() {
     let Some(program) = find("nbdkit") else { return };
     for framing in [Framing::Simple, Framing::Structured, Framing::Extended] {
         let dir = tempfile::tempdir().unwrap();
-        // Older ones do not know extended headers, and we go on with less.
+        // Older ones do not support extended headers, so the client uses less.
         let peer = nbdkit(dir.path(), &program, &["memory", "8M"]);
         exercise(&peer, vec![0; SIZE as usize], framing);
     }
@@ -84,7 +84,7 @@ fn qemu_nbd_serves_us_holes_included() {
         let file = File::create(&path).unwrap();
         file.set_len(SIZE).unwrap();
         let mut model = vec![0; SIZE as usize];
-        // Data around holes, so that one read meets both.
+        // Data around holes, so that one read covers both.
         for at in [0usize, 2 << 20, 5 << 20] {
             model[at..at + 70_000].fill(3);
             file.write_all_at(&model[at..at + 70_000], at as u64).unwrap();
@@ -122,7 +122,7 @@ fn errors_of_a_server_are_told_as_what_they_are() {
 fn a_server_that_is_killed_ends_all_that_is_under_way_once() {
     let Some(program) = find("nbdkit") else { return };
     for backend in BACKENDS {
-        // Answers take far longer than the test: all requests are under way when the server dies.
+        // Answers take far longer than the test: all requests are in flight when the server dies.
         let options = ["--filter=delay", "memory", "8M", "rdelay=600", "wdelay=600"];
         let dir = tempfile::tempdir().unwrap();
         let mut peer = nbdkit(dir.path(), &program, &options);
@@ -132,7 +132,7 @@ fn a_server_that_is_killed_ends_all_that_is_under_way_once() {
             client.write(n * 4096, &[1; 4096]);
         }
         assert!(client.poll().is_empty());
-        // Off they go; not all, as that server takes only so many at a time.
+        // Send them; not all, since that server accepts only so many at a time.
         client.io.turn(Some(block::Time::ZERO));
         peer.child.kill().unwrap();
         let ended = client.all(200);

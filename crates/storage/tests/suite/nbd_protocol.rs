@@ -1,5 +1,5 @@
-//! Our NBD client against a server that says exactly what a test wants it to say: pieces in any
-//! order, half of them, too many of them, and nothing any more.
+//! Our NBD client against a server that sends exactly what a test says: pieces in any order, some
+//! of them, too many of them, or nothing at all.
 
 use crate::support::{BACKENDS, Client};
 use block::{Fault, Op};
@@ -26,7 +26,7 @@ impl Exports for One {
     }
 }
 
-/// The server's end of a connection past its handshake.
+/// The server's end of a connection after its handshake.
 struct Peer {
     stream: UnixStream,
     rules: Rules,
@@ -61,7 +61,7 @@ impl Peer {
         }
     }
 
-    /// The next request, without its payload.
+    /// Reads the next request, without its payload.
     fn request(&mut self) -> NbdRequest {
         loop {
             if let Parsed::Message(request, head) = self.rules.parse(&self.received).unwrap() {
@@ -98,7 +98,7 @@ fn wishes(framing: Framing) -> Wishes {
     }
 }
 
-/// What byte the export has at a place.
+/// The export's byte at an offset.
 fn byte(at: u64) -> u8 {
     (at % 251) as u8 | 1
 }
@@ -107,7 +107,7 @@ fn bytes(at: u64, len: u64) -> Vec<u8> {
     (at..at + len).map(byte).collect()
 }
 
-/// A whole answer.
+/// A complete answer.
 fn answer(framing: Framing, request: &NbdRequest) -> Vec<u8> {
     let mut out = Vec::new();
     match request.command {
@@ -120,11 +120,11 @@ fn answer(framing: Framing, request: &NbdRequest) -> Vec<u8> {
     out
 }
 
-/// Answers come in order, so of four requests as many end well as answers came whole, and the
-/// others are gone.
+/// Answers come in order, so of four requests as many succeed as there were complete answers, and
+/// the others are gone.
 #[test]
 fn a_server_that_vanishes_at_any_byte_ends_each_request_once() {
-    // Three reads and a write; every cut of what their answers take.
+    // Three reads and a write; their answers are cut at every byte.
     const LEN: u64 = 50;
     let mut seen = [false; 5];
     for (n, framing) in [Framing::Simple, Framing::Structured, Framing::Extended].into_iter().enumerate() {
@@ -155,7 +155,7 @@ fn a_server_that_vanishes_at_any_byte_ends_each_request_once() {
                 assert!(ended[tag] == expected, "{framing:?}, cut at {cut}, request {n}: {:?}", ended[tag]);
             }
             seen[whole] = true;
-            // Nothing is sent twice, and nothing more is taken.
+            // Nothing is sent twice, and no more requests are accepted.
             let late = client.submit(0, 512, Op::Read).unwrap();
             let late_write = client.write(0, &[1; 512]);
             let ended = client.all(2);
@@ -188,13 +188,13 @@ fn pieces_and_holes_come_in_any_order_and_between_each_other() {
                 data(&mut out, to_b, b.offset + 4000, 96);
                 chunks.done(&mut out, to_b);
                 chunks.done(&mut out, to_a);
-                // One that fails after some of its data came.
+                // One that fails after some of its data arrived.
                 let c = peer.request();
                 data(&mut out, ReplyTo::from(&c), c.offset, 10);
                 chunks.error(&mut out, ReplyTo::from(&c), NbdErrno::Io, "no luck", Last::No);
                 chunks.done(&mut out, ReplyTo::from(&c));
                 peer.stream.write_all(&out).unwrap();
-                // Until the client leaves.
+                // Until the client closes.
                 let _ = peer.stream.read(&mut [0]);
             });
             let mut client = Client::connect(backend, &path, wishes(framing), true);
@@ -210,8 +210,8 @@ fn pieces_and_holes_come_in_any_order_and_between_each_other() {
     }
 }
 
-/// A read of 4096 bytes at 8192 that fails at 8192 + 3000: what came before the place is kept, what
-/// came behind it is not. An error that names no place says nothing of what came.
+/// A read of 4096 bytes at 8192 that fails at 8192 + 3000: what arrived before that place is kept,
+/// what arrived after it is not. An error without a place makes everything that arrived invalid.
 #[test]
 fn a_read_that_fails_in_the_middle_keeps_what_came_before() {
     for backend in BACKENDS {
@@ -298,7 +298,7 @@ fn a_server_that_breaks_the_protocol_is_left_and_its_words_are_not_believed() {
                 let (first, second) = (peer.request(), peer.request());
                 let mut out = Vec::new();
                 lie(&mut out, &first, peer.framing());
-                // An honest answer behind the lie is not believed either: nobody knows where it
+                // A correct answer after the invalid one is not used either: nobody knows where it
                 // begins.
                 out.extend(answer(peer.framing(), &second));
                 peer.stream.write_all(&out).unwrap();
@@ -383,7 +383,7 @@ fn what_the_export_does_not_offer_is_not_sent() {
     server.join().unwrap();
 }
 
-/// A key that others can read is not used; nobody is even asked.
+/// A key that others can read is not used; no connection is made.
 #[test]
 fn a_key_that_others_can_read_is_refused() {
     use std::os::unix::fs::PermissionsExt as _;

@@ -1,4 +1,4 @@
-//! Our NBD client with a pre-shared key, against nbdkit and qemu-nbd, whose TLS is GnuTLS'.
+//! Our NBD client with a pre-shared key, against nbdkit and qemu-nbd, whose TLS is GnuTLS.
 
 use crate::support;
 use crate::support::{BACKENDS, Client, Peer, find, lose_nbdkit};
@@ -6,7 +6,7 @@ use block::Op;
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// A folder with `keys.psk`, as `psktool` writes it and QEMU looks for it.
+/// A folder with `keys.psk`, as `psktool` writes it and QEMU expects it.
 struct Papers(TempDir);
 
 impl Papers {
@@ -37,7 +37,7 @@ impl Papers {
     }
 }
 
-/// Writes and reads of lengths below and far above a record's 16 KiB, many at once.
+/// Writes and reads of lengths far below and above a record's 16 KiB, many at once.
 fn exercise(client: &mut Client) {
     let lengths = [512_u64, 4096, 16_384, 65_536, 1 << 20];
     for (round, len) in lengths.into_iter().enumerate() {
@@ -53,7 +53,7 @@ fn exercise(client: &mut Client) {
     assert!(client.all(1)[&flush].is_ok());
 }
 
-/// nbdkit with two keys, over each framing and several connections; and a server that is lost comes
+/// nbdkit with two keys, with each framing and several connections; and a lost server that comes
 /// back with its key.
 #[test]
 fn nbdkit_and_we_share_a_key() {
@@ -78,7 +78,7 @@ fn nbdkit_and_we_share_a_key() {
 }
 
 /// A key that the server does not have, a name it does not know, a server with certificates, and
-/// files that say nothing.
+/// files without keys.
 #[test]
 fn a_wrong_key_is_said_in_one_line() {
     let Some(program) = find("nbdkit") else { return };
@@ -92,7 +92,7 @@ fn a_wrong_key_is_said_in_one_line() {
     let others = Papers::new(&[("alice", "a2"), ("carol", "a1")]);
     for name in ["alice", "carol"] {
         let said = refused(&others, name);
-        // nbdkit just closes.
+        // nbdkit just closes the connection.
         assert!(said.contains("TLS: the server ended the handshake") || said.contains("pre-shared key: "), "{said}");
     }
     assert!(refused(&papers, "dave").contains("no key for \"dave\""));
@@ -101,7 +101,7 @@ fn a_wrong_key_is_said_in_one_line() {
     std::fs::remove_file(others.file()).unwrap();
     assert!(refused(&others, "alice").contains("keys.psk: No such file"));
     drop(peer);
-    // It was killed, and left its socket.
+    // It was killed, and left its socket behind.
     let _ = std::fs::remove_file(papers.socket());
     let peer = Peer::nbdkit(&program, &papers.socket(), &["--tls=off", "memory", "8M"]);
     assert!(refused(&papers, "alice").contains("refused STARTTLS"));

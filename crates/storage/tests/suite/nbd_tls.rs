@@ -1,5 +1,5 @@
-//! Our NBD client over TLS, against nbdkit and qemu-nbd: what is exchanged, and who is not
-//! believed.
+//! Our NBD client over TLS, against nbdkit and qemu-nbd: what is exchanged, and which peers are not
+//! trusted.
 
 use crate::support;
 use crate::support::{BACKENDS, Client, Peer, find, lose_nbdkit};
@@ -8,8 +8,7 @@ use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair}
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 
-/// An authority, with certificates that it gave a server and a client, under the names that libnbd
-/// looks for.
+/// An authority, and its certificates for a server and a client, under the file names of libnbd.
 struct Papers {
     folder: TempDir,
 }
@@ -50,8 +49,8 @@ impl Papers {
     }
 }
 
-/// Writes of many lengths at once, then all of it read back, in pieces below and far above a
-/// record's 16 KiB.
+/// Many writes of different lengths at once, then everything is read back, in pieces far below and
+/// above a record's 16 KiB.
 fn exercise(client: &mut Client) {
     let mut model = vec![0; 4 << 20];
     client.submit(0, 4 << 20, Op::Zero { no_hole: true, fast_only: false }).unwrap();
@@ -80,7 +79,7 @@ fn exercise(client: &mut Client) {
     assert!(ended[&all].as_ref().unwrap() == &model && ended[&flush].is_ok());
 }
 
-/// nbdkit that takes nobody without TLS, over a Unix socket, with every framing it knows; and over
+/// An nbdkit that requires TLS, over a Unix socket, with every framing it supports; and over
 /// several connections.
 #[test]
 fn nbdkit_and_we_talk_in_secret() {
@@ -100,7 +99,7 @@ fn nbdkit_and_we_talk_in_secret() {
     drop(peer);
 }
 
-/// nbdkit that wants a certificate of its client has ours; one without any is sent away.
+/// An nbdkit that requires client certificates gets ours; a client without one is refused.
 #[test]
 fn a_server_that_wants_to_know_us_does() {
     let Some(program) = find("nbdkit") else { return };
@@ -120,7 +119,7 @@ fn a_server_that_wants_to_know_us_does() {
     drop(peer);
 }
 
-/// The server's certificate must be of the authority, and of the host that was asked for where that
+/// The server's certificate must be from the authority, and for the host that was asked for if that
 /// has a name.
 #[test]
 fn an_impostor_is_not_believed() {
@@ -152,7 +151,7 @@ fn a_server_without_tls_is_left() {
     drop(peer);
 }
 
-/// A server that is lost comes back encrypted, too: reads are asked again, writes are not.
+/// A server that is lost comes back encrypted, too: reads are sent again, writes are not.
 #[test]
 fn a_lost_server_is_found_again_in_secret() {
     let Some(program) = find("nbdkit") else { return };
@@ -166,7 +165,7 @@ fn a_lost_server_is_found_again_in_secret() {
     }
 }
 
-/// qemu-nbd with the same papers.
+/// qemu-nbd with the same certificates.
 #[test]
 fn qemu_nbd_and_we_talk_in_secret() {
     let Some(program) = find("qemu-nbd") else { return };

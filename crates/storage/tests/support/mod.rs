@@ -1,4 +1,4 @@
-//! A target on a ring of its own, and what tests need of the machine.
+//! A target on its own ring, and what tests need of the machine.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -28,12 +28,12 @@ impl Client {
         Client { io, target, next_tag: 0 }
     }
 
-    /// As an export's URI says it, read data kept.
+    /// Opens an export by its URI; read data is kept.
     pub fn open(backend: Choice, uri: &str) -> Client {
         Client::try_open(backend, uri).unwrap_or_else(|error| panic!("{uri}: {error}"))
     }
 
-    /// The same, or why not.
+    /// Does the same, or returns why it failed.
     pub fn try_open(backend: Choice, uri: &str) -> Result<Client, String> {
         let io = Io::open(&IoSettings { backend, slab: Bytes::mib(16), ..IoSettings::default() }).unwrap();
         let export = Export::parse(uri)?;
@@ -47,7 +47,7 @@ impl<T: Target> Client<T> {
         Client { io, target, next_tag: 0 }
     }
 
-    /// Has the kernel take what was submitted, without waiting for an end.
+    /// Hands what was submitted to the kernel, without waiting for a completion.
     pub fn hand_over(&mut self) {
         assert!(self.poll().is_empty());
         self.io.turn(Some(block::Time::ZERO));
@@ -83,7 +83,7 @@ impl<T: Target> Client<T> {
         out
     }
 
-    /// Waits for what is next; panics rather than wait for what cannot come.
+    /// Waits for the next event; panics if none can come.
     pub fn wait(&mut self) {
         match self.target.next_wakeup() {
             Wakeup::Now => self.io.turn(Some(block::Time::ZERO)),
@@ -93,7 +93,7 @@ impl<T: Target> Client<T> {
         };
     }
 
-    /// The next `count` ends by tag, each once: the data of reads that went well, or the fault.
+    /// The next `count` completions by tag, each once: the data of successful reads, or the fault.
     pub fn all(&mut self, count: usize) -> BTreeMap<u64, Result<Vec<u8>, Fault>> {
         let mut ended = BTreeMap::new();
         loop {
@@ -117,14 +117,14 @@ impl<T: Target> Client<T> {
         }
     }
 
-    /// Ends the connection and checks that no buffer is left behind.
+    /// Closes the connection and checks that no buffer is lost.
     pub fn close(self) {
         let Client { io, target, .. } = self;
         drop(target);
         let mut driver = io.clone();
         while io.outstanding() > 0 {
-            // What the kernel still holds comes back with the cancelled jobs; a leak would end here
-            // as a hang, which the runner reports, so give up by the clock.
+            // Buffers at the kernel come back with the cancelled jobs. A leak would make this hang,
+            // which the runner reports, so give up after a time.
             let before = io.outstanding();
             driver.turn(Some(driver.now() + block::Span::from_secs(10)));
             assert!(io.outstanding() < before, "{before} buffers never came back");
@@ -132,10 +132,10 @@ impl<T: Target> Client<T> {
     }
 }
 
-/// The environment's variable with the file in which `cargo xtask test` gathers what was skipped.
+/// The environment variable with the file in which `cargo xtask test` collects skipped tests.
 const SKIPPED_VARIABLE: &str = "SEAWALL_TESTS_SKIPPED";
 
-/// A program's path. Without it the test is skipped with its reason, or fails where nothing may be
+/// A program's path. Without it the test is skipped with the reason, or fails if nothing may be
 /// skipped.
 pub fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
@@ -153,14 +153,14 @@ pub fn find(program: &str) -> Option<PathBuf> {
     found
 }
 
-/// Another project's server, ended with the test.
+/// Another project's server, which ends with the test.
 pub struct Peer {
     pub child: Child,
     pub socket: PathBuf,
 }
 
 impl Peer {
-    /// Starts a server and waits until `socket` is there, or it ended.
+    /// Starts a server and waits until `socket` exists, or until it ended.
     pub fn start(mut command: Command, socket: &Path) -> Peer {
         let mut child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::piped()).spawn().unwrap();
         while std::os::unix::net::UnixStream::connect(socket).is_err() {
@@ -174,15 +174,15 @@ impl Peer {
         Peer { child, socket: socket.into() }
     }
 
-    /// nbdkit with its socket and more arguments.
+    /// An nbdkit with its socket and further arguments.
     pub fn nbdkit(program: &Path, socket: &Path, arguments: &[&str]) -> Peer {
         let mut command = Command::new(program);
         command.args(["--foreground", "--exit-with-parent", "--unix"]).arg(socket).args(arguments);
         Peer::start(command, socket)
     }
 
-    /// qemu-nbd with its socket and a disk of 8 MiB in `folder`; `credentials` are an object of the
-    /// server's end with the identifier `t`.
+    /// A qemu-nbd with its socket and a disk of 8 MiB in `folder`; `credentials` are an object for
+    /// the server's side with the identifier `t`.
     pub fn qemu_nbd(program: &Path, socket: &Path, folder: &Path, credentials: &str) -> Peer {
         let disk = folder.join("disk");
         std::fs::File::create(&disk).unwrap().set_len(8 << 20).unwrap();
@@ -192,7 +192,7 @@ impl Peer {
         Peer::start(command, socket)
     }
 
-    /// Kills it as a power cut would, and takes its socket away.
+    /// Kills it as a power failure would, and removes its socket.
     pub fn kill(mut self) {
         self.child.kill().unwrap();
         self.child.wait().unwrap();
@@ -200,8 +200,8 @@ impl Peer {
     }
 }
 
-/// A slow nbdkit is lost under a read and a write and comes back: the read is asked again, the
-/// write is not. `start` starts it on the same socket; returns who went on, and with whom.
+/// A slow nbdkit is lost during a read and a write and comes back: the read is sent again, the
+/// write is not. `start` starts it on the same socket; returns the client, and the new server.
 pub fn lose_nbdkit(backend: Choice, uri: &str, start: impl Fn(&[&str]) -> Peer) -> (Client, Peer) {
     let peer = start(&["--filter=delay", "memory", "8M", "delay-read=600", "delay-write=600"]);
     let mut client = Client::open(backend, uri);
@@ -221,7 +221,7 @@ impl Drop for Peer {
     }
 }
 
-/// Writes a file that its owner alone may read, as a secret has to be.
+/// Writes a file that only its owner may read, as is required of a secret.
 pub fn secret(path: &Path, text: &str) {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::write(path, text).unwrap();

@@ -1,5 +1,5 @@
-//! A disk of sectors. What was not flushed may be lost with the power, each sector by itself; what
-//! was under way may be there in part.
+//! A disk of sectors. In a power failure, each sector that was not flushed may be lost
+//! independently, and writes in flight may be there in part.
 
 use block::Fault;
 use rand_core::Rng;
@@ -14,13 +14,13 @@ type Sector = [u8; SECTOR as usize];
 #[derive(Default)]
 pub struct Disk {
     durable: BTreeMap<u64, Sector>,
-    /// What a read finds.
+    /// What a read returns.
     seen: BTreeMap<u64, Sector>,
     /// Written since the last flush, in order.
     loose: Vec<(u64, Sector)>,
 }
 
-/// A number below `below`.
+/// A random number below `below`.
 pub fn pick(rng: &mut Xoshiro256PlusPlus, below: u64) -> u64 {
     rng.next_u64() % below
 }
@@ -33,7 +33,7 @@ impl Disk {
             self.seen.insert(key, sector);
             match durable {
                 true => {
-                    // It is later than all that is loose there.
+                    // It is later than everything unflushed there.
                     self.loose.retain(|(loose, _)| *loose != key);
                     self.durable.insert(key, sector);
                 }
@@ -54,7 +54,7 @@ impl Disk {
         self.durable.extend(self.loose.drain(..));
     }
 
-    /// A part of a write that was under way.
+    /// A part of a write that was in flight.
     pub fn tear(&mut self, at: u64, bytes: &[u8], rng: &mut Xoshiro256PlusPlus) {
         let keep = pick(rng, 4);
         for (number, sector) in bytes.chunks_exact(SECTOR as usize).enumerate() {
@@ -64,7 +64,7 @@ impl Disk {
         }
     }
 
-    /// The same of zeroes.
+    /// Does the same with zeroes.
     pub fn tear_zeroes(&mut self, at: u64, len: u64, rng: &mut Xoshiro256PlusPlus) {
         let there: Vec<u64> = self.seen.range(at / SECTOR..(at + len) / SECTOR).map(|(key, _)| *key).collect();
         for key in there {
@@ -72,7 +72,7 @@ impl Disk {
         }
     }
 
-    /// The power is lost: of what is loose some is there, and some not.
+    /// The power fails: some of the unflushed sectors survive.
     pub fn crash(&mut self, rng: &mut Xoshiro256PlusPlus) {
         let keep = pick(rng, 5);
         for (key, sector) in std::mem::take(&mut self.loose) {

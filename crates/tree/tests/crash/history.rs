@@ -1,5 +1,5 @@
-//! One seed: rounds of random changes, writes and syncs, each ended by a power loss and a look at
-//! everything.
+//! One seed: rounds of random changes, writes and syncs. Each round ends with a power failure and a
+//! comparison of everything.
 
 use crate::disk::{Disk, SECTOR, pick};
 use crate::model::{Content, Names, Thing};
@@ -12,12 +12,12 @@ use tree::{FilePiece, FileTree, NewNode, NodeId, NodeKind, SetDone, SetNode, Tre
 
 const ROUNDS: u64 = 5;
 const STEPS: u64 = 250;
-/// Nodes from which on more is taken away than made.
+/// Number of nodes from which on more are removed than created.
 const MANY: usize = 40;
-/// Pages that files may have: so few that it is met.
+/// Limit on the files' data: so small that it is reached.
 const LIMIT: u64 = 300 * PAGE_BYTES;
 
-/// What was tried, over all seeds.
+/// Counts of what was tried, over all seeds.
 #[derive(Debug, Default)]
 pub struct Totals {
     changes: u64,
@@ -35,7 +35,7 @@ pub struct Totals {
 }
 
 impl Totals {
-    /// Each count, with what it is of.
+    /// Each count with its description.
     fn each(&mut self) -> [(&'static str, &mut u64); 12] {
         let Totals {
             changes,
@@ -81,7 +81,7 @@ impl Totals {
     }
 }
 
-/// A client's write on its way to the disk.
+/// A client's write in flight.
 struct Write {
     node: NodeId,
     at: u64,
@@ -99,7 +99,7 @@ struct Sync {
     floor: Vec<(u64, u64)>,
 }
 
-/// What the disk is to do.
+/// Work of the disk.
 enum Work {
     Own(TreeCommand),
     Write(Write),
@@ -118,17 +118,17 @@ pub struct History {
     tree: FileTree,
     now: Span,
     names: Names,
-    /// Names after the record of that number.
+    /// The names after the record with that number.
     records: BTreeMap<u64, Names>,
     content: BTreeMap<NodeId, Content>,
     dirty: Vec<NodeId>,
     work: Vec<Work>,
     syncs: Vec<Sync>,
     waits: Vec<Waits>,
-    /// What was answered as durable.
+    /// The last record that was reported as durable.
     answered: u64,
     next_stamp: u64,
-    /// Pages that were some file's once, by whose they are.
+    /// Pages that were ever a file's, with that file.
     had: BTreeMap<u64, NodeId>,
     names_made: u64,
     totals: Totals,
@@ -202,7 +202,7 @@ impl History {
         self.note();
     }
 
-    /// Its next record has the size that clients see.
+    /// Puts the size that clients see into the next record.
     fn put_size(&mut self, node: NodeId) {
         self.dirty.retain(|dirty| *dirty != node);
         if let (Some(content), Some(thing)) = (self.content.get(&node), self.names.things.get_mut(&node)) {
@@ -210,7 +210,7 @@ impl History {
         }
     }
 
-    /// Names are so once what is pending now is durable.
+    /// Records that the names are durable with what is pending now.
     fn note(&mut self) {
         let mark = self.tree.want();
         self.records.insert(mark, self.names.clone());
@@ -237,7 +237,7 @@ impl History {
         self.end_syncs();
     }
 
-    /// The disk does one thing, in any order.
+    /// The disk does one piece of work, in any order.
     fn do_work(&mut self) {
         if self.work.is_empty() {
             return;
@@ -327,8 +327,8 @@ impl History {
         }
     }
 
-    /// What a COMMIT does: the data and what is known of the file together, or the one after the
-    /// other.
+    /// What a COMMIT does: makes the data and the attributes of the file durable, together or in
+    /// sequence.
     fn sync(&mut self) {
         let files = self.names.files();
         let Some(node) = self.one_of(&files) else { return };
@@ -345,7 +345,7 @@ impl History {
             self.put_size(node);
         }
         self.note();
-        // What is under way is not covered: the latest stamp on the disk is.
+        // What is in flight is not covered: the latest stamp on the disk is.
         let under_way = |sector: u64, stamp: u64| {
             self.work.iter().any(|work| {
                 matches!(work, Work::Write(write) if write.node == node && write.stamp == stamp
@@ -355,7 +355,7 @@ impl History {
         let is_waiting = self.waits.iter().any(|wait| wait.node == node);
         let content = &self.content[&node];
         let floor = content.sectors.iter().filter_map(|(sector, stamps)| {
-            // Writes that are under way may end in any order, so with one of them nothing is said.
+            // Writes in flight may end in any order, so nothing is known of their sectors.
             let is_loose = is_waiting || stamps.iter().any(|stamp| under_way(*sector, *stamp));
             (!is_loose).then(|| (*sector, stamps[stamps.len() - 1]))
         });
@@ -364,7 +364,7 @@ impl History {
         self.syncs.push(Sync { node, mark, floor });
     }
 
-    /// What a sync that is answered covered cannot be older any more.
+    /// What an answered sync covered cannot be older any more.
     fn end_syncs(&mut self) {
         let durable = self.tree.durable();
         for Sync { node, floor, .. } in self.syncs.extract_if(.., |sync| sync.mark <= durable) {

@@ -1,13 +1,13 @@
-//! Power loss in simulation: random changes of a volume's files on a disk that drops, tears and
-//! reorders what was not flushed, against a model.
+//! Simulated power failures: random changes of a volume's files on a disk that drops, tears and
+//! reorders unflushed writes, against a model.
 //!
 //! ```text
 //!   history (seeded) ──► FileTree ──► Disk ── crash ──► recover ──► names: those after one of the records, and no
 //!          └──────────► model ◄──────────────────────────────┘      earlier one than was answered; every sector of
 //!                                                                   every file is one that may be there
 //! ```
-//! `SEAWALL_CRASH_SEEDS` sets how many seeds are run, `SEAWALL_CRASH_FIRST` the first. A seed that
-//! fails is printed with the command that repeats it.
+//! `SEAWALL_CRASH_SEEDS` is the number of seeds to run, `SEAWALL_CRASH_FIRST` the first one. A
+//! failing seed is printed with the command that repeats it.
 
 mod disk;
 mod history;

@@ -1,9 +1,10 @@
-//! What there must be: names and nodes after each record, and what each sector of a file may hold.
+//! The expected state: names and nodes after each record, and the possible contents of each sector
+//! of a file.
 
 use std::collections::BTreeMap;
 use tree::{NodeId, NodeKind};
 
-/// Stamps that a sector may have, the latest last; 0 is zeroes.
+/// Possible stamps of a sector, the latest last; 0 means zeroes.
 pub type Stamps = Vec<u64>;
 
 /// A node.
@@ -12,7 +13,7 @@ pub struct Thing {
     pub kind: NodeKind,
     pub links: u32,
     pub mode: u32,
-    /// The size that its last record has.
+    /// The size in its last record.
     pub size: u64,
 }
 
@@ -50,7 +51,7 @@ impl Names {
         self.things.get_mut(&id).expect("the model knows it")
     }
 
-    /// A name less; true if the node is gone.
+    /// Removes a name; returns whether the node is gone.
     pub fn drop_name(&mut self, id: NodeId) {
         match self.thing(id).links {
             1 => drop(self.things.remove(&id)),
@@ -64,11 +65,11 @@ impl Names {
 pub struct Content {
     /// The size that clients see.
     pub size: u64,
-    /// All sizes that it had since the last loss of power.
+    /// All sizes that it had since the last power failure.
     pub sizes: Vec<u64>,
-    /// By sector; what is not here is zeroes.
+    /// By sector; a missing one is zeroes.
     pub sectors: BTreeMap<u64, Stamps>,
-    /// What a loss of power may have left behind the end within the last page.
+    /// What a power failure may have left beyond the end within the last page.
     pub stale: BTreeMap<u64, Stamps>,
 }
 
@@ -78,14 +79,14 @@ impl Content {
         self.sizes.push(size);
     }
 
-    /// All that a sector may have.
+    /// All possible stamps of a sector.
     pub fn may(&self, sector: u64) -> Stamps {
         let of = |stamps: &BTreeMap<u64, Stamps>| stamps.get(&sector).cloned();
         let (stale, known) = (of(&self.stale).unwrap_or_default(), of(&self.sectors));
         stale.into_iter().chain(known.unwrap_or_else(|| vec![0])).collect()
     }
 
-    /// A sector may have that, too.
+    /// Adds a possible stamp of a sector.
     pub fn may_be(&mut self, sector: u64, stamp: u64) {
         self.sectors.entry(sector).or_insert_with(|| vec![0]).push(stamp);
     }

@@ -1,4 +1,4 @@
-//! Random changes of names and of what is known of files, in the tree and in the model alike.
+//! Random changes of names and attributes, in the tree and in the model.
 
 use super::*;
 
@@ -35,7 +35,7 @@ impl History {
 
     fn a_name(&mut self) -> Vec<u8> {
         self.names_made += 1;
-        // Sometimes one that is there.
+        // Sometimes an existing one.
         if self.pick(4) == 0 {
             format!("n{}", self.pick(20)).into_bytes()
         } else {
@@ -76,7 +76,7 @@ impl History {
         Ok(())
     }
 
-    /// The node that is left has its size in the record.
+    /// The remaining node has its size in the record.
     fn lose_name(&mut self, node: NodeId) {
         self.put_size(node);
         self.names.drop_name(node);
@@ -180,8 +180,8 @@ impl History {
             SetDone::Later(number) => {
                 self.totals.later += 1;
                 self.waits.push(Waits { number, node, size });
-                // From now on the rest of the page may be zeroes, whether it comes to be shorter or
-                // not.
+                // From now on the rest of the page may be zeroes, whether or not the file becomes
+                // shorter.
                 let content = self.content.get_mut(&node).unwrap();
                 for sector in size / SECTOR..size.next_multiple_of(PAGE_BYTES) / SECTOR {
                     match content.sectors.get_mut(&sector) {
@@ -195,7 +195,7 @@ impl History {
         Ok(())
     }
 
-    /// A file has another size, and what was behind a smaller one is gone.
+    /// A file has another size, and what is beyond a smaller one is gone.
     pub(super) fn shortened(&mut self, node: NodeId, size: u64) {
         let Some(content) = self.content.get_mut(&node) else { return };
         if size < content.size {
@@ -210,7 +210,7 @@ impl History {
     }
 }
 
-/// Too much is under way, or there was no space for a record.
+/// Too much is in progress, or there was no space for a record.
 fn is_put_off(refusal: Option<TreeRefusal>) -> bool {
     matches!(refusal, Some(TreeRefusal::Busy | TreeRefusal::NoSpace))
 }

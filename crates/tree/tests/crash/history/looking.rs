@@ -1,4 +1,4 @@
-//! The loss of power, and what is there afterwards.
+//! The power failure, and the comparison afterwards.
 
 use super::*;
 use tree::TreeMedia as _;
@@ -36,7 +36,7 @@ impl History {
         (self.dirty, self.syncs, self.waits) = Default::default();
     }
 
-    /// All names lead to what the model has, and no others are there.
+    /// All names refer to what the model has, and there are no others.
     fn compare_names(&self, expected: &Names) {
         let (mut entries, mut next) = (BTreeMap::new(), vec![NodeId::ROOT]);
         while let Some(folder) = next.pop() {
@@ -57,13 +57,13 @@ impl History {
         for (node, thing) in &expected.things {
             let info = self.tree.info(*node).unwrap();
             assert_eq!((info.kind, info.links, info.mode), (thing.kind, thing.links, thing.mode), "{node:?}");
-            // An image may have a size that no record has yet.
+            // An image may have a size that is not in a record yet.
             let later = self.content.get(node).is_some_and(|content| content.sizes.contains(&info.size));
             assert!(info.size == thing.size || later, "{node:?}: {} and {thing:?}", info.size);
         }
     }
 
-    /// Every sector of every file holds what was written there last, or what was written since.
+    /// Every sector of every file has what was last written there, or was written since.
     fn compare_contents(&mut self) {
         let mut contents = BTreeMap::new();
         for node in self.names.files() {
@@ -81,7 +81,7 @@ impl History {
                 }
                 at += piece.len;
             }
-            // What lies behind the end within the page may be seen later; behind that are zeroes.
+            // What is beyond the end within the page may appear later; beyond that are zeroes.
             let behind = size.div_ceil(SECTOR)..size.next_multiple_of(PAGE_BYTES) / SECTOR;
             let stale = behind.map(|sector| (sector, content.may(sector))).collect();
             content.sectors.retain(|sector, _| *sector < size.div_ceil(SECTOR));
