@@ -2,10 +2,10 @@
 //! statistics. It serves an owner of memory (the server) or one without (a simulated array).
 //!
 //! ```text
-//!   get(partition, key) ──► index ──► slot          one probe and one counter a hit, nothing allocated
-//!   insert(partition, key) ──► slot, who was evicted for it
+//!   get(partition, key) ──► index ──► slot          a hit is one probe and one counter, and allocates nothing
+//!   insert(partition, key) ──► slot, and the page that was evicted for it
 //!                 small ──► main                     per partition: queues by the policy,
-//!                   └──► ghost                       keys that were evicted, without a slot
+//!                   └──► ghost                       evicted keys, without a slot
 //! ```
 //! The slots are one budget. Each partition has a share of it, and evicts only its own pages.
 //! Evicted pages may go to a second level on a device ([`SecondLevel`]). [`Residence`] computes a

@@ -8,14 +8,14 @@
 //!          events      │              done
 //!                      ├ tree        shared radix trees of 4 KiB nodes: a clone is one more reference
 //!                      ├ space       blocks and their counts
-//!                      ├ limbo       what is given back waits for reads
-//!                      ├ change      writes, copies of what is shared, trims, zeroes
-//!                      ├ group       snapshots of several trees at one moment
-//!                      ├ giving      free blocks go back to the disk's owner
-//!                      ├ steps       what grows with what there is goes on a little at a time
-//!                      ├ commit      data, then log: group commit of what changed in the maps
+//!                      ├ limbo       freed references that wait for reads
+//!                      ├ change      writes, in place or into a copy of a shared block
+//!                      ├ group       atomic changes of several trees
+//!                      ├ giving      free blocks are returned to the disk
+//!                      ├ steps       long work is done in bounded steps
+//!                      ├ commit      data, then log: group commit of changes of the maps
 //!                      ├ checkpoint  changed nodes and a table to the disk, so that the log stays short
-//!                      ├ recover     table, nodes, log; and the check that names what is wrong
+//!                      ├ recover     table, nodes, log; and the check that reports damage
 //!                      └ salvage     what is left of a damaged pool
 //! ```
 //!

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   TCP stream   │mark│ RPC head │ arguments or results │ data of READ or WRITE │filling│ │mark│ …
-//!                  │       │            │                     └ does not pass through: who reads says where it goes
+//!                  │       │            │                     └ does not pass through: the reader puts it where it wants
 //!                  │       │            └ call::Call, reply::Reply; mount, portmap
 //!                  │       └ rpc: whom it is from, which program and procedure; how it went
 //!                  └ record: lengths, fragments, limits

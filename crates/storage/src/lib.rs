@@ -3,7 +3,7 @@
 //! ```text
 //!   "…" ──► Place ──ask(intent)──► Permit ──open──► block::Target: files and devices by the ring or by system calls,
 //!                     │                             an NBD export, a file of an NFS server, nothing at all
-//!                     └ safety: who uses it, what it carries, what the user said may go (Consent)
+//!                     └ safety: who uses it, what it contains, what the user agreed to lose (Consent)
 //! ```
 //! There is no other way to a writable target, so nobody can forget to ask for permission.
 

@@ -3,9 +3,9 @@
 //! ```text
 //!   DIR/seawall.toml     settings (cache, [pool] data, log, give_back), optional
 //!   DIR/catalogue.db     SQLite: names, sizes, policies, attachments; catalogue.ballast: see there
-//!   DIR/lock             held while a server has the pool
+//!   DIR/lock             locked while a server has the pool open
 //!   DIR/control.sock     the running server's control socket (mode 0600)
-//!   DIR/totals.db        SQLite: what was done and promised by the hour ([`HourlyTotals`])
+//!   DIR/totals.db        SQLite: what was done and promised in each hour ([`HourlyTotals`])
 //!   DIR/maps/            the blocks of all LUNs, and the maps of them ([`MappedVolumes`])
 //! ```
 //!

@@ -6,15 +6,15 @@
 //!   make, remove, rename, set, write ──► FileTree ──► commands: write · zero · flush ──► the volume's tree
 //!   look up, list, read             ──►  │  ▲                                          in the maps
 //!                                        │  └─ recover: newest image, then records
-//!                                        ├ state      all nodes, in memory; the same code plays a change and a record
+//!                                        ├ state      all nodes, in memory; the same code applies a change and a record
 //!                                        ├ journal    one record at a time; many changes share one
 //!                                        ├ image      everything, written beside later records
-//!                                        ├ space      which pages come next
-//!                                        ├ clearing   pages that came free, until they are given out again
-//!                                        ├ realm      folders at the top whose contents stay apart
-//!                                        ├ followed   files that somebody follows: what each is called now
-//!                                        ├ permission who may do what; whoever asks for a change is judged before
-//!                                        └ check      whether all of it fits together
+//!                                        ├ space      which pages are allocated next
+//!                                        ├ clearing   freed pages, until they may be reused
+//!                                        ├ realm      top-level folders whose contents stay apart
+//!                                        ├ followed   files whose present names the owner asks for
+//!                                        ├ permission who may do what; the caller checks it before a change
+//!                                        └ check      the consistency check
 //! ```
 //! What holds at every moment, whatever is lost:
 //! - a change is there as a whole or not at all, and with it all changes before it;

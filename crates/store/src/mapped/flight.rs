@@ -5,7 +5,7 @@
 //!   read     one run: straight into the client's buffer, or not at all (see `views.rs`); several: one after the other
 //!            into its parts
 //!   write    a part of the client's buffer, as it is; while the kernel has a part nobody else has the buffer
-//!   patch    a buffer of our own: read ─► clear ─► lay the client's bytes ─► write
+//!   patch    a buffer of our own: read ─► clear ─► add the client's bytes ─► write
 //!   store    a buffer of our own, a piece of 64 KiB at a time
 //! ```
 
