@@ -1,9 +1,9 @@
 //! How long it takes to open a pool: one that was filled and checkpointed, and one whose server
 //! died with a long log.
 //!
-//! `cargo run --release -p store --example opening -- FOLDER [GIB]` creates maps of GIB (default
-//! 1024) in FOLDER, without any data, and removes them. It times what a start does: reading tables,
-//! nodes and log, and counting every block again.
+//! `cargo run --release -p store --example opening -- FOLDER [GIB]` creates maps of GIB (1024 by
+//! default), without any data, in FOLDER and removes them. It times what a start does: reading
+//! tables, nodes and log, and counting every block again.
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 
