@@ -15,7 +15,7 @@ pub enum Op {
     Read,
     /// Write the bytes of this buffer.
     Write(Buf),
-    /// Make every write that completed before durable.
+    /// Make everything that completed before it durable.
     Flush,
     /// Release the range's space; its contents are unspecified afterwards.
     Trim,

@@ -24,7 +24,7 @@ pub(crate) const MAPS: &str = "maps";
 /// The control socket's name in the pool's folder.
 pub const CONTROL_SOCKET: &str = "control.sock";
 
-/// Makes the maps record, durably, what they know of the catalogue.
+/// Makes the maps record, durably, what is known of the catalogue.
 pub type Keeper<'k> = &'k mut dyn FnMut(Agreed) -> Result<(), StoreError>;
 
 /// An open pool, locked against every other server.

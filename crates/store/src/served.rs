@@ -70,7 +70,7 @@ impl Served {
         Some(self.volumes.as_mut()?.administer_together(changes))
     }
 
-    /// Makes the maps record what they know of the catalogue; `None` if there are no maps.
+    /// Makes the maps record what is known of the catalogue; `None` if there are no maps.
     pub fn agree(&mut self, agreed: Agreed) -> Option<u64> {
         Some(self.volumes.as_mut()?.agree(agreed))
     }

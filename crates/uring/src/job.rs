@@ -49,12 +49,12 @@ pub enum Job {
         /// Whether it is durable before it completes, as with `RWF_DSYNC`.
         durable: bool,
     },
-    /// Makes every completed write durable, as `fdatasync` does.
+    /// Makes everything that completed before it durable, as `fdatasync` does.
     Sync {
         /// The file.
         file: FileId,
     },
-    /// Makes every completed write durable, and all metadata of the file, as `fsync` does.
+    /// Makes everything that completed before it durable, with all metadata, as `fsync` does.
     SyncAll {
         /// The file.
         file: FileId,

@@ -36,7 +36,7 @@ impl MappedVolumes {
         id
     }
 
-    /// Makes the maps record, durably, what they know of the catalogue. Returns the number of the
+    /// Makes the maps record, durably, what is known of the catalogue. Returns the number of the
     /// answer.
     pub fn agree(&mut self, agreed: Agreed) -> u64 {
         self.next_ticket += 1;
