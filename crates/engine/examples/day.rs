@@ -1,9 +1,9 @@
-//! `cargo xtask bench results`: how much memory a plan takes that runs for a day with a hundred
-//! workloads.
+//! `cargo xtask bench results`: the memory that a plan with a hundred workloads needs to run for a
+//! day.
 //!
-//! Takes the hours and the workloads. The stage is made up and the hours are virtual; what is
-//! measured is the run that the conductor writes, with reads and writes of every second, what a
-//! gate said of them, and their dispatches.
+//! Arguments: hours, workloads. The stage is a stub and the time is virtual. What is measured is
+//! the run that the conductor builds: reads and writes of every second, the gate's statistics and
+//! the dispatches.
 
 use block::{Bytes, Span, Time};
 use engine::{Conductor, Managed, ObjectSecond, RunWatcher, Second, Stage, StageError, WorkloadSecond};
@@ -45,14 +45,14 @@ fn text(hours: u64, workloads: u64) -> String {
     text + "[[phase]]\nname = \"day\"\n"
 }
 
-/// The most memory that this process had, in bytes, as the kernel says.
+/// Peak memory of this process in bytes, as the kernel reports it.
 fn most_memory() -> Result<u64, Box<dyn std::error::Error>> {
     let status = std::fs::read_to_string("/proc/self/status")?;
     let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).ok_or("the kernel does not say")?;
     Ok(line.trim().trim_end_matches(" kB").parse::<u64>()? * 1024)
 }
 
-/// The same every second, in no time.
+/// A stage that returns the same second every time, at no cost.
 struct Even {
     now: Time,
     paths: Vec<String>,
@@ -113,7 +113,7 @@ fn object(path: &str, from: Time) -> ObjectSecond {
     ObjectSecond { path: path.into(), trace, waits, held_by: HeldBy::CeilingIops, ..ObjectSecond::default() }
 }
 
-/// Nobody watches.
+/// A watcher that never stops the run.
 struct On;
 
 impl RunWatcher for On {

@@ -1,4 +1,4 @@
-//! The phases of a plan as points: each is played on a stage second by second.
+//! Plays the phases of a plan as points, second by second, on a stage.
 
 use crate::course::{self, BIN, Managed, Scene, StageError};
 use crate::worker::WorkloadSecond;
@@ -12,16 +12,16 @@ use workload::{Arrival, Spec};
 
 /// What plays a plan: the real server and its clients, or the simulator.
 pub trait Stage {
-    /// What the plan's commands go to; `None` where all its places are others'.
+    /// Where the plan's commands go; `None` if the plan uses only storage of others.
     fn managed(&mut self) -> Option<&mut dyn Managed>;
 
-    /// Gives a workload the shape that a phase of the plan has for it.
+    /// Changes a workload's load to what a phase of the plan asks of it.
     ///
     /// # Errors
     /// The stage lost its worker.
     fn reshape(&mut self, workload: usize, spec: &Spec) -> Result<(), StageError>;
 
-    /// The same for all workloads, in the plan's order.
+    /// [`Stage::reshape`] for all workloads, in the plan's order.
     ///
     /// # Errors
     /// As [`Stage::reshape`].
@@ -29,7 +29,7 @@ pub trait Stage {
         specs.iter().enumerate().try_for_each(|(workload, spec)| self.reshape(workload, spec))
     }
 
-    /// Lets time pass until `until` and tells what happened since the last call.
+    /// Advances time to `until` and returns what happened since the last call.
     ///
     /// # Errors
     /// The server or the clients failed.
@@ -39,27 +39,27 @@ pub trait Stage {
     fn now(&self) -> Time;
 }
 
-/// About a second, from both sides.
+/// About one second of a run, as clients and server saw it.
 #[derive(Clone, Debug, Default)]
 pub struct Second {
     /// What the clients saw, in the plan's order of workloads.
     pub workloads: Vec<WorkloadSecond>,
     /// What the server saw.
     pub objects: Vec<ObjectSecond>,
-    /// Part of a processor that the server's thread used, 0 to 1.
+    /// Fraction of one processor used by the server's thread, 0 to 1.
     pub server_busy: f64,
-    /// Part of a processor that the clients' thread used, 0 to 1.
+    /// Fraction of one processor used by the clients' thread, 0 to 1.
     pub client_busy: f64,
-    /// Time in which the server's thread was kept from the processor, see [`Point::stalled`].
+    /// Time in which the server's thread was ready but did not run; see [`Point::stalled`].
     pub stalled: Span,
-    /// How often connections began to wait for the server's link, where it has limits.
+    /// How often connections had to wait for limits of the server's link.
     pub link: LinkWaits,
-    /// What the server has to say about its policies, one line; empty when nothing.
+    /// The server's advice about its policies, one line; empty if there is none.
     pub advice: String,
 }
 
 impl Second {
-    /// How long the device took for requests of all objects.
+    /// Time that the device took for requests, over all objects.
     pub fn device(&self) -> Histogram {
         let mut device = Histogram::new();
         self.objects.iter().for_each(|object| device.merge(&object.device));
@@ -67,26 +67,26 @@ impl Second {
     }
 }
 
-/// How often connections began to wait for a limit of the server's link.
+/// How often connections had to wait for a limit of the server's link, by limit.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkWaits {
-    /// For their own.
+    /// The connection's own limit.
     pub flow: u64,
-    /// For that of all, while it had credit.
+    /// The limit shared by all connections, while it had burst credit.
     pub burst: u64,
-    /// For that of all, without credit.
+    /// The limit shared by all connections, without credit.
     pub whole: u64,
 }
 
 impl LinkWaits {
-    /// What came since it was as `before`, which then is as it is now.
+    /// The difference to `before`, which is then set to `self`.
     #[must_use]
     pub fn since(self, before: &mut LinkWaits) -> LinkWaits {
         let was = std::mem::replace(before, self);
         LinkWaits { flow: self.flow - was.flow, burst: self.burst - was.burst, whole: self.whole - was.whole }
     }
 
-    /// What was waited for most.
+    /// The limit that was waited for most often.
     fn most(self) -> Option<HeldBy> {
         let all = [(self.flow, HeldBy::Flow), (self.burst, HeldBy::Burst), (self.whole, HeldBy::Link)];
         all.into_iter().filter(|(waits, _)| *waits > 0).max_by_key(|(waits, _)| *waits).map(|(_, held_by)| held_by)
@@ -100,35 +100,35 @@ pub struct ObjectSecond {
     pub path: String,
     /// Whether it is a shared group.
     pub is_group: bool,
-    /// Waited in the gate.
+    /// Time spent waiting in the gate.
     pub queued: Histogram,
-    /// In the device.
+    /// Time spent in the device.
     pub device: Histogram,
-    /// Where the time went, a request's mean.
+    /// Mean waiting time of a request, by cause.
     pub waits: Waits,
-    /// What held it back at the gate; [`HeldBy::Nothing`] when the gate did not.
+    /// What held requests back at the gate; [`HeldBy::Nothing`] if the gate did not.
     pub held_by: HeldBy,
-    /// Whose ceiling or budget that was: a path or a group's name; empty when it was none.
+    /// The owner of the limit in `held_by`: a path or a group's name; empty if there is none.
     pub held_at: String,
-    /// How its own floor fared.
+    /// Whether its own floor was met.
     pub floor: FloorFared,
     /// Dispatches, in bins of absolute time.
     pub trace: DispatchTrace,
-    /// What its reads asked of the cache.
+    /// Cache hits and misses of its reads.
     pub cached: Hits,
 }
 
-/// Who watches a run.
+/// Watches a run and can end it.
 pub trait RunWatcher {
-    /// A second has passed. Returns whether to go on.
+    /// Called after each second; returns whether to go on.
     fn second(&mut self, run: &Run, phase: usize, passed: Span, whole: Span) -> bool;
 }
 
-/// A processor this busy is taken to be what holds the work back.
+/// At this load a processor is taken to be the bottleneck.
 const BUSY_LIMIT: f64 = 0.93;
 
-/// From this part of what a client makes on it is that which bounds it: less may be chance of where
-/// a second ends.
+/// A workload that reaches this fraction of its configured rate is limited by that rate. Not 1,
+/// because requests near the end of a second may count in the next.
 const PACE_KEPT: f64 = 0.98;
 
 /// Plays one plan's phases on a stage, in its order of workloads.
@@ -136,22 +136,22 @@ pub struct Conductor<'a> {
     plan: &'a Plan,
     stage: &'a mut dyn Stage,
     pace: &'a mut dyn RunWatcher,
-    /// What the workloads use, in the plan's order: objects by the paths that the server has for
-    /// them, or other places.
+    /// The storage that each workload uses, in the plan's order: the server's objects by path, or
+    /// other places.
     places: Vec<RunPlace>,
-    /// A request's mean time in the idle device: twice that is a queue in it.
+    /// Mean service time of the idle device. Twice that means that requests queue in the device.
     idle_service: Span,
-    /// The phases that were not begun yet.
+    /// The phases that have not begun yet.
     points: std::vec::IntoIter<Point>,
-    /// What each workload's connections lost in the phase that is played.
+    /// What each workload's connections lost in the current phase.
     losses: Vec<Losses>,
-    /// Points begun when the server's advice was noted last.
+    /// How many points had begun when the server's advice was last noted.
     advised: usize,
 }
 
 impl<'a> Conductor<'a> {
-    /// For `plan` on `stage`, whose workloads use `places`. A request takes `idle_service` in the
-    /// idle device.
+    /// A conductor for `plan` on `stage`, whose workloads use `places`; `idle_service` is the mean
+    /// service time of the idle device.
     pub fn new(
         plan: &'a Plan,
         stage: &'a mut dyn Stage,
@@ -171,9 +171,9 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// Plays every phase, running `commands` before each: the plan has them as published. `run` has
-    /// its identity and the machine filled in; it comes back also when it was cut short or failed,
-    /// with what was measured.
+    /// Plays every phase, after running its entry of `commands`; the commands in the plan are those
+    /// of the published machine. `run` has its identity and its machine filled in. It is returned
+    /// with what was measured even if it was cut short or failed.
     pub fn play(mut self, commands: Vec<Vec<String>>, mut run: Run) -> (Run, Result<(), StageError>) {
         for (workload, place) in self.plan.workloads.iter().zip(&self.places) {
             let place = Some(run.place(place.clone()));
@@ -191,13 +191,13 @@ impl<'a> Conductor<'a> {
         course::play(&mut self, run)
     }
 
-    /// Adds a second that began at `start` in the run, which began at `began`; to the phase's cells
-    /// too when it has settled.
+    /// Adds a second that started at `start` of the run, which began at `began`. It counts in the
+    /// phase's cells only if the phase has settled.
     fn take(&mut self, run: &mut Run, second: &Second, began: Time, (start, length): (Span, Span), settled: bool) {
         let points = run.points.len();
         if let Some(point) = run.points.last_mut() {
             point.stalled = Some(point.stalled.unwrap_or_default() + second.stalled);
-            // Its numbers change from second to second; once a phase is enough.
+            // The figures in the advice change every second; one note a phase is enough.
             if !second.advice.is_empty() && std::mem::replace(&mut self.advised, points) != points {
                 run.notes.push(format!("phase {}: {}", point.name, second.advice));
             }
@@ -217,7 +217,7 @@ impl<'a> Conductor<'a> {
             run.add_second(&seen.tape, at, served);
             let waits = server.map(|object| object.waits).unwrap_or_default();
             let mut floor = paths.iter().map(|path| floor_over(path, second)).max().unwrap_or_default();
-            // The gate sees few requests, as the others wait before it.
+            // Requests that wait for the link never reach the gate, which then sees too few.
             if matches!(floor, FloorFared::NeedsOutstanding(_))
                 && matches!(held_by, HeldBy::Flow | HeldBy::Burst | HeldBy::Link)
             {
@@ -230,7 +230,7 @@ impl<'a> Conductor<'a> {
         for object in &second.objects {
             let record = run.object(&object.path);
             record.is_group = object.is_group;
-            // What passed before the run began is none of it.
+            // Dispatches from before the run do not count.
             for (bin, ops, bytes) in object.trace.bins() {
                 if let Some(bin) = bin.checked_sub(shift) {
                     record.trace.add_bin(bin, ops, bytes);
@@ -239,7 +239,7 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// Tells what connections were lost in the last point.
+    /// Notes the connections that were lost in the last point.
     fn note_losses(&self, run: &mut Run) {
         let Some((point, end)) = run.points.last().map(|point| (run.points.len() as u32 - 1, point.end)) else {
             return;
@@ -250,7 +250,7 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// The objects of the server that a workload uses, by path; another place by its name.
+    /// Paths of the server's objects that a workload uses, or the name of another place.
     fn paths(&self, workload: usize) -> Vec<String> {
         match self.plan.workloads[workload].volumes.as_slice() {
             [_] => vec![self.places[workload].name.clone()],
@@ -261,9 +261,8 @@ impl<'a> Conductor<'a> {
         }
     }
 
-    /// What held a workload back: the gate says so, or it got all that its client makes, or a
-    /// processor was busy, or the device had a queue, or nobody did and it simply did not ask for
-    /// more.
+    /// What limited a workload: the gate, the rate of its own plan, the link, a processor, or a
+    /// queue in the device. If none of them did, its depth: it did not ask for more.
     fn held_by(
         &self,
         spec: &Spec,
@@ -284,8 +283,7 @@ impl<'a> Conductor<'a> {
         }
         let service = seen.tape.merged(|track| &track.service);
         let device = server.map_or(service.mean(), |object| object.device.mean());
-        // A request is let in when the link has carried those before it: only then it is the
-        // gate's.
+        // The link admits a request only after those before it, and only then does the gate see it.
         let inside = server.map_or(device, |object| object.queued.mean() + device);
         if let Some(held_by) = second.link.most().filter(|_| inside * 2 < service.mean()) {
             return held_by;
@@ -293,9 +291,9 @@ impl<'a> Conductor<'a> {
         if second.server_busy.max(second.client_busy) > BUSY_LIMIT {
             return HeldBy::Cpu;
         }
-        // Most of the time passed neither in the gate nor in the device: on the way, for want of a
-        // processor. Counted from the hand-over, because an open loop that is behind waits before
-        // that, for whatever reason.
+        // Most of the service time passed outside gate and device, so a processor was short.
+        // Service time counts from the hand-over: an open loop that is behind may wait before that
+        // for any reason.
         if inside * 2 < service.mean() && inside > Span::ZERO && device > self.idle_service * 2 {
             return HeldBy::Cpu;
         }
@@ -329,8 +327,8 @@ impl Scene for Conductor<'_> {
         let end = began + length;
         let (mut at, mut going_on) = (began, true);
         while going_on && at < end {
-            // A stage runs a little late, so that at the end a splinter may be left: it belongs to
-            // the last second.
+            // A stage runs a little late, so a splinter may be left at the end of a phase. The last
+            // second includes it.
             let until = if end.since(at) < Span::SECOND + SPLINTER { end } else { at + Span::SECOND };
             let second = self.stage.run(until)?;
             let now = self.stage.now();
@@ -348,23 +346,24 @@ impl Scene for Conductor<'_> {
     }
 }
 
-/// From so many slices on a run that goes on is folded: what `seawall report` draws by minutes.
+/// Beyond this many slices the older seconds of a run are folded into minutes, as reports show
+/// them.
 const SLICES_MOST: usize = 1_000_000;
-/// The seconds of this time stay in memory. A run of a day is written about every half hour.
+/// This much stays in seconds. A run of a day is saved about every half hour.
 const BY_SECONDS: Span = Span::from_secs(3600);
-/// A phase that is longer has its dispatches folded,
+/// A longer phase has the bins of its dispatches folded to save memory.
 const TRACED: Span = Span::from_secs(600);
-/// each time that the bins of so many seconds came together,
+/// How often that is done.
 const FOLDED_EVERY: Span = Span::from_secs(60);
-/// but for what windows need that reach over its ends.
+/// At both ends of a phase bins are kept this long, for windows that reach across its ends.
 const ENDS: Span = Span::from_secs(2);
-/// Slices are folded so many minutes at a time: each time moves the hour behind them.
+/// Slices are folded this many minutes at a time, since each fold moves the hour that is kept.
 const FOLDED_MINUTES: u64 = 5;
 
-/// Keeps the memory of a long run from growing with its seconds.
+/// Keeps a long run's memory from growing with every second.
 fn fold(run: &mut Run) {
     let Some((begun, now)) = run.points.last().map(|point| (point.start, point.end)) else { return };
-    // Once a minute is enough.
+    // Called every second, but folds once a minute.
     let minute = FOLDED_EVERY.as_nanos();
     if now.as_nanos() / minute == now.saturating_sub(Span::SECOND).as_nanos() / minute {
         return;
@@ -379,8 +378,8 @@ fn fold(run: &mut Run) {
     }
 }
 
-/// Tells the reader when something else had the server's processor for long enough to be seen in
-/// the figures.
+/// Notes for the reader when other programs kept the server from its processor long enough to show
+/// in the figures.
 fn note_stalls(run: &mut Run) {
     let Some(point) = run.points.last() else { return };
     let (name, length) = (&point.name, point.length());
@@ -392,7 +391,7 @@ fn note_stalls(run: &mut Run) {
     }
 }
 
-/// Requests a second that a workload makes at most, if its plan bounds them.
+/// Upper bound of the requests a second that the plan lets a workload make, if there is one.
 fn most_asked(spec: &Spec) -> Option<f64> {
     match spec.arrival {
         Arrival::Open { rate, .. } => Some(rate.0 as f64),
@@ -400,8 +399,8 @@ fn most_asked(spec: &Spec) -> Option<f64> {
     }
 }
 
-/// What the server saw of the objects at `paths`: of several the sum, and what held back most of
-/// their requests.
+/// The server's view of the objects at `paths`, added up. `held_by` is what held back most of their
+/// requests.
 fn joined<'s>(paths: &[String], second: &'s Second) -> Option<Cow<'s, ObjectSecond>> {
     let mut seen = second.objects.iter().filter(|object| paths.contains(&object.path));
     let first = seen.next()?;
@@ -435,7 +434,7 @@ fn joined<'s>(paths: &[String], second: &'s Second) -> Option<Cow<'s, ObjectSeco
     Some(Cow::Owned(sum))
 }
 
-/// How the floor fared that an object is under: its own, or the nearest above it.
+/// State of the floor that covers an object: its own, or the nearest one above it.
 fn floor_over(path: &str, second: &Second) -> FloorFared {
     let is_over = |above: &str| {
         path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || rest.starts_with(":/"))
@@ -444,5 +443,5 @@ fn floor_over(path: &str, second: &Second) -> FloorFared {
     over.max_by_key(|object| object.path.len()).map_or(FloorFared::NotSet, |object| object.floor)
 }
 
-/// What is left of a phase and shorter than this is no interval of its own.
+/// A shorter rest of a phase is added to the second before it.
 const SPLINTER: Span = Span::from_millis(250);

@@ -1,5 +1,4 @@
-//! The course of an experiment: its points, one after the other, and the run that is written of
-//! them.
+//! The course of an experiment: plays its points one after the other and builds the run from them.
 //!
 //! ```text
 //!   Scene::next ──► point ──► its lines ──► Managed ──► limits in force ──► Scene::play ──► its cells and series
@@ -22,14 +21,14 @@ pub trait Managed {
     /// The line was refused, in one line.
     fn command(&mut self, line: &str) -> Result<String, StageError>;
 
-    /// The numbers in force for every object with a policy and every shared group, by path.
+    /// The limits in force for every object with a policy and every shared group, by path.
     fn limits(&mut self) -> Vec<(String, LimitsInForce)>;
 
-    /// The space that every volume uses now, by path; nothing where it cannot be told.
+    /// The space that every volume uses now, by path; empty if it is not known.
     fn used(&mut self) -> Vec<(String, Bytes)>;
 
-    /// What the partitions of its cache did since this was last called, of no point yet; nothing
-    /// where it has none or cannot tell.
+    /// What the cache's partitions did since the last call, not yet assigned to a point; empty
+    /// without a cache or without its statistics.
     fn partitions(&mut self) -> Vec<PartitionRecord> {
         Vec::new()
     }
@@ -42,10 +41,10 @@ pub struct StageError(pub String);
 
 /// The points of a course, and what they are played on.
 pub trait Scene {
-    /// Why it could not go on.
+    /// Why the scene could not go on.
     type Error: From<StageError>;
 
-    /// What the points' lines go to; `None` where nothing takes them.
+    /// Where the points' command lines go; `None` if nothing takes them.
     fn managed(&mut self) -> Option<&mut dyn Managed> {
         None
     }
@@ -53,23 +52,21 @@ pub trait Scene {
     /// Its clock.
     fn now(&self) -> Time;
 
-    /// The point that follows those of `run`, which may depend on what was measured in them; `None`
-    /// after the last.
+    /// The next point, which may depend on the results in `run`; `None` after the last.
     fn next(&mut self, run: &Run) -> Option<Point>;
 
-    /// Plays the last point of `run` to its end and adds what was done to it; the run began at
-    /// `start`. Returns whether to go on with the next.
+    /// Plays the last point of `run` to its end and adds its results; the run began at `start`.
+    /// Returns whether to go on with the next point.
     ///
     /// # Errors
     /// The point could not be played to its end. What was added until then is kept.
     fn play(&mut self, start: Time, run: &mut Run) -> Result<bool, Self::Error>;
 }
 
-/// Plays the points of `scene` from the first to the last and adds them to `run`, which has its
-/// actors and places already. The run comes back also when it was cut short or failed, with what
-/// was measured.
+/// Plays all points of `scene` and adds them to `run`, which already has its actors and places. The
+/// run is returned with what was measured even if it was cut short or failed.
 pub fn play<S: Scene>(scene: &mut S, mut run: Run) -> (Run, Result<(), S::Error>) {
-    // Bins of a trace start at their own multiples, so the run does too.
+    // Bins of a trace start at multiples of their length, so the run does too.
     let now = scene.now().as_nanos();
     let start = Time::from_nanos(now - now % BIN.as_nanos());
     for (path, used) in used(scene) {
@@ -83,10 +80,10 @@ pub fn play<S: Scene>(scene: &mut S, mut run: Run) -> (Run, Result<(), S::Error>
     (run, played.map(|_| ()))
 }
 
-/// Whether all were played to their end.
+/// Returns whether all points were played to their end.
 fn play_all<S: Scene>(scene: &mut S, start: Time, run: &mut Run) -> Result<bool, S::Error> {
     while let Some(mut point) = scene.next(run) {
-        // What came between two points is of neither.
+        // Cache statistics from between two points belong to neither.
         let _ = partitions(scene);
         for line in point.commands.iter().flat_map(|line| unfold(line)) {
             let done = match scene.managed() {
@@ -121,8 +118,8 @@ fn partitions<S: Scene>(scene: &mut S) -> Vec<PartitionRecord> {
     scene.managed().map(Managed::partitions).unwrap_or_default()
 }
 
-/// From the start of a run until then, in whole microseconds: nothing here is known better, and
-/// lengths in nanoseconds are an eighth of what a long run takes to keep.
+/// Time since the start of the run in whole microseconds. No time here is more exact, and
+/// nanoseconds would take an eighth of a long run's storage.
 pub fn passed(start: Time, time: Time) -> Span {
     Span::from_micros(time.since(start).as_nanos() / 1000)
 }

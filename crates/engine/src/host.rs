@@ -1,5 +1,5 @@
-//! What the host does while a run goes on: its kernel's counters, read once a second by a thread of
-//! its own, so that no thread of the engine reads, waits or holds a lock for it.
+//! Statistics of the host during a run. A thread of its own reads the kernel's counters once a
+//! second, so that the engine's threads neither read files nor hold locks for it.
 
 use crate::devices::{self, Number};
 use block::{Span, Time};
@@ -19,24 +19,24 @@ use uring::Clock;
 /// How often the counters are read.
 const EVERY: Span = Span::SECOND;
 
-/// A shorter rest at the end of a run is left out: processors are counted in hundredths of a
-/// second.
+/// A shorter interval at the end of a run is left out, since processor time has a resolution of 10
+/// ms.
 const REST: Span = Span::from_millis(100);
 
-/// Watches the host from its start to its end.
+/// Collects the host's statistics until it is ended.
 #[derive(Debug)]
 pub struct HostWatch {
     seen: Arc<Mutex<HostRecord>>,
-    /// A word says that the run begins only now; without a sender the watch ends.
+    /// A message marks the start of the run; dropping the sender ends the thread.
     begins: Sender<()>,
     thread: JoinHandle<()>,
 }
 
 impl HostWatch {
-    /// Begins to watch this host and the devices under `paths`, each a file, a folder or a device.
+    /// Starts to watch this host and the devices under `paths`: files, folders or devices.
     ///
     /// # Errors
-    /// The system gives no thread.
+    /// The thread could not be started.
     pub fn start(paths: &[PathBuf]) -> io::Result<HostWatch> {
         let devices = devices::under(paths);
         let seen = Arc::new(Mutex::new(HostRecord::default()));
@@ -47,18 +47,18 @@ impl HostWatch {
         Ok(HostWatch { seen, begins, thread })
     }
 
-    /// The first point begins now: what was seen before is left out.
+    /// Marks the start of the first point; everything before it is discarded.
     pub fn begins(&self) {
-        // A thread that is gone has seen nothing.
+        // If the thread has ended there is nothing to discard.
         let _ = self.begins.send(());
     }
 
-    /// What was seen so far, by whole seconds.
+    /// The statistics so far, in whole seconds.
     pub fn so_far(&self) -> HostRecord {
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    /// All that was seen; the watch is over.
+    /// Ends the watch and returns all statistics.
     pub fn end(self) -> HostRecord {
         drop(self.begins);
         let _ = self.thread.join();
@@ -66,14 +66,14 @@ impl HostWatch {
     }
 }
 
-/// The thread's side.
+/// The state of the watching thread.
 struct Watcher {
     clock: Clock,
     counters: Counters,
     seen: Arc<Mutex<HostRecord>>,
     /// When the first point began.
     zero: Time,
-    /// When the counters were read last, and what they were.
+    /// The last reading and its time.
     read: (Time, Seen),
 }
 
@@ -111,7 +111,7 @@ impl Watcher {
         }
     }
 
-    /// What happened since the counters were read last.
+    /// Adds a row with the difference to the last reading.
     fn row(&mut self) {
         let now = (self.clock.now(), self.counters.read());
         let (from, before) = std::mem::replace(&mut self.read, now);
@@ -136,7 +136,7 @@ impl Watcher {
     }
 }
 
-/// The counters at a moment.
+/// One reading of the counters.
 #[derive(Default)]
 struct Seen {
     cpu: Option<CpuTimes>,
@@ -145,13 +145,13 @@ struct Seen {
     disks: BTreeMap<Number, DiskUse>,
 }
 
-/// The kernel's files, kept open; `None` of those that it does not have.
+/// The kernel's open files; `None` for those that this kernel does not have.
 struct Counters {
     devices: Vec<Number>,
     stat: Option<File>,
     memory: Option<File>,
     disks: Option<File>,
-    /// Of processors, I/O and memory.
+    /// Pressure stall information of processors, I/O and memory.
     pressure: [Option<File>; 3],
     text: String,
 }
@@ -182,7 +182,7 @@ impl Counters {
     }
 }
 
-/// The whole of a file of `/proc`, as it is now.
+/// Reads a file of `/proc` anew from its start.
 fn read<'t>(file: &mut Option<File>, text: &'t mut String) -> Option<&'t str> {
     let file = file.as_mut()?;
     text.clear();
@@ -195,13 +195,13 @@ fn read<'t>(file: &mut Option<File>, text: &'t mut String) -> Option<&'t str> {
 mod tests {
     use super::*;
 
-    /// Two readings of this host with a time between them: processors did something, and of every
-    /// kind that is reported the counters went on.
+    /// Between two readings of this host processors did something, and no reported counter went
+    /// backwards.
     #[test]
     fn a_row_has_what_happened_since_the_last() {
         let seen = Arc::new(Mutex::new(HostRecord::default()));
         let mut watcher = Watcher::new(devices::under(&[std::env::temp_dir()]), Arc::clone(&seen));
-        // A tick has to pass: processors are told in hundredths of a second.
+        // At least one tick has to pass: processor time has a resolution of 10 ms.
         while watcher.clock.now().since(watcher.zero) < Span::from_millis(30) {
             std::hint::spin_loop();
         }
@@ -215,8 +215,8 @@ mod tests {
         assert!(first.memory.is_some_and(|memory| memory.available.0 > 0), "{first:?}");
     }
 
-    /// What was seen before the first point is left out, and the last word has a rest only if it is
-    /// long enough to tell.
+    /// What was seen before the first point is left out; the last interval is reported only if it
+    /// is long enough.
     #[test]
     fn a_watch_counts_from_the_first_point_on() {
         let watch = HostWatch::start(&[]).unwrap();

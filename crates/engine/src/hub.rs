@@ -1,11 +1,11 @@
-//! One target shared by many lanes of one worker: a plug for each, completions sorted by who asked.
+//! One target shared by many lanes: a socket for each, with completions sorted by socket.
 //!
-//! In the simulator lanes, jobs and hosts meet at one gate around one device, as on the server they
-//! meet behind NBD.
+//! In the simulator lanes, jobs and hosts share one gate around one device, as they share the
+//! server behind NBD.
 //!
-//! Every lane looks at the target whenever anything happens. What it does next is remembered until
-//! somebody asks something of it, so that a look at a target with nothing to do costs a comparison:
-//! a hundred lanes cost each event two hundred of them.
+//! Every lane polls the target whenever anything happens: with a hundred lanes each event causes
+//! two hundred polls. So the target's next wake-up is remembered until someone uses the target, and
+//! polling one that has nothing to do costs a comparison.
 
 use block::{Completion, Request, Submitted, Target, Ticket, Time, Traits, Wakeup};
 use std::cell::RefCell;
@@ -22,12 +22,11 @@ struct Shared<T> {
     target: T,
     queues: Vec<Vec<Completion>>,
     polled: Vec<Completion>,
-    /// When the target is to be looked at, as it said last; none where something was asked of it
-    /// since.
+    /// The wake-up that the target reported last; `None` if it was used since.
     next: Option<Wakeup>,
 }
 
-/// A lane's plug in a [`Hub`]. Tags of up to 48 bits pass through unchanged.
+/// A lane's end of a [`Hub`]. Tags of up to 48 bits pass through unchanged.
 #[derive(Debug)]
 pub struct Socket<T> {
     hub: Rc<RefCell<Shared<T>>>,
@@ -37,19 +36,19 @@ pub struct Socket<T> {
 const TAG_BITS: u32 = 48;
 
 impl<T: Target> Hub<T> {
-    /// Around `target`.
+    /// A hub around `target`.
     pub fn new(target: T) -> Hub<T> {
         Hub { inner: Rc::new(RefCell::new(Shared { target, queues: Vec::new(), polled: Vec::new(), next: None })) }
     }
 
-    /// A new plug.
+    /// Adds a socket.
     pub fn socket(&self) -> Socket<T> {
         let mut shared = self.inner.borrow_mut();
         shared.queues.push(Vec::new());
         Socket { hub: Rc::clone(&self.inner), number: shared.queues.len() as u64 - 1 }
     }
 
-    /// Works on the shared target itself.
+    /// Gives access to the shared target itself.
     pub fn with<R>(&self, work: impl FnOnce(&mut T) -> R) -> R {
         let mut shared = self.inner.borrow_mut();
         shared.next = None;
@@ -58,12 +57,12 @@ impl<T: Target> Hub<T> {
 }
 
 impl<T: Target> Shared<T> {
-    /// When the target is to be looked at.
+    /// The target's next wake-up.
     fn next(&mut self) -> Wakeup {
         *self.next.get_or_insert_with(|| self.target.next_wakeup())
     }
 
-    /// Looks at the target where it may have something to do.
+    /// Polls the target if it may have something to do.
     fn look(&mut self, now: Time) {
         let has_nothing = match self.next {
             Some(Wakeup::At(at)) => at > now,
@@ -103,7 +102,7 @@ impl<T: Target> Target for Socket<T> {
     fn poll(&mut self, now: Time, out: &mut Vec<Completion>) {
         let mut shared = self.hub.borrow_mut();
         shared.look(now);
-        // Asked for at once: the lanes that look after this one need not.
+        // Asked at once, so that the lanes that poll after this one can skip it.
         shared.next();
         out.append(&mut shared.queues[self.number as usize]);
     }

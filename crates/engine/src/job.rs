@@ -1,5 +1,5 @@
 //! Runs load jobs: checks all of them, lays their files out, drives them at their storage, and
-//! tells what they did.
+//! returns the results.
 //!
 //! ```text
 //!   JobSpec ─ prepare (sizes, safety, lay-out) ─► Prepared ─┬─ crew (thread, ring): Runner, Runner, … ─┐

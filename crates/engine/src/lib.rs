@@ -1,5 +1,5 @@
-//! The load engine: drives workloads' streams at targets, on the wall clock or a virtual one, and
-//! records.
+//! The load engine: drives the request streams of workloads at targets, by the wall clock or in
+//! virtual time, and records the results.
 //!
 //! ```text
 //!   Stream ──next──► Worker ──submit──► Target (NBD export, or a gate around a simulated device)
@@ -9,9 +9,10 @@
 //!                   Recorder ──collect──► one Second a workload ──► Conductor ──► Recording
 //! ```
 //!
-//! It does not know which tool asked. One worker is one thread with one driver; what waits is the
-//! driver, never a target. [`play`] plays the points of an experiment on a [`Scene`]; the conductor
-//! is the one of a plan's phases, on a [`Stage`] which is the real server or the simulator.
+//! The engine does not know which tool uses it. One worker is one thread with one driver; only the
+//! driver waits, never a target. [`play`] plays the points of an experiment on a [`Scene`]. The
+//! conductor is the scene that plays a plan's phases, on a [`Stage`]: the real server or the
+//! simulator.
 
 mod conductor;
 mod course;

@@ -1,4 +1,4 @@
-//! Buffers with bytes that no storage can compress or store once for many: random, from a seed.
+//! Write buffers of seeded random bytes, which storage can neither compress nor deduplicate.
 
 use crate::worker::Memory;
 use block::Buf;
@@ -6,15 +6,15 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use uring::Io;
 
-/// A worker's slab, its buffers filled anew with random bytes each time. Filling costs about a
-/// nanosecond for eight bytes, so what is written is never the same twice.
+/// A worker's slab whose buffers are filled anew each time, so that no data is written twice.
+/// Filling takes about a nanosecond for eight bytes.
 pub struct RandomMemory {
     io: Io,
     chance: Xoshiro256PlusPlus,
 }
 
 impl RandomMemory {
-    /// On this worker's slab.
+    /// Buffers from this worker's slab.
     pub fn new(io: &Io, seed: u64) -> RandomMemory {
         RandomMemory { io: io.clone(), chance: Xoshiro256PlusPlus::seed_from_u64(seed) }
     }

@@ -1,5 +1,5 @@
-//! A worker on a thread of its own: it opens its ring and connections there, because neither may
-//! move.
+//! A worker on a thread of its own. It opens its ring and connections there, since neither may move
+//! between threads.
 
 use crate::worker::{Lane, Worker, WorkloadSecond};
 use block::{Driver, Span, Time};
@@ -7,21 +7,21 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use workload::Spec;
 
-/// A worker with its driver and a way to tell the processor time of its thread.
+/// A worker, its driver, and a clock of its thread's processor time.
 pub struct Player {
     /// The lanes.
     pub worker: Worker,
-    /// What waits.
+    /// The driver that waits.
     pub driver: Box<dyn Driver>,
-    /// Processor time of the calling thread so far.
+    /// Returns the calling thread's processor time so far.
     pub cpu: fn() -> Span,
-    /// Makes the lanes of a workload that has none yet, because its storage is not there from the
-    /// start; called when it is first asked for something, with its number. Its answer for the
-    /// others is none.
+    /// Opens the lanes of a workload whose storage does not exist at the start. Called with a
+    /// workload's number whenever it is reshaped to have connections; returns no lanes if it has
+    /// them already.
     pub late: Late,
 }
 
-/// See [`Player::late`]. It fails with one line.
+/// See [`Player::late`]. An error is one line.
 pub type Late = Box<dyn FnMut(usize, Time) -> Result<Vec<Lane>, String>>;
 
 enum Order {
@@ -32,7 +32,7 @@ enum Order {
 struct Report {
     workloads: Vec<WorkloadSecond>,
     cpu: Span,
-    /// Why lanes that came late could not be made.
+    /// Why late lanes could not be opened.
     failed: Option<String>,
 }
 
@@ -46,19 +46,19 @@ pub struct RemoteWorker {
 /// Why a worker on another thread cannot go on.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkerError {
-    /// Its thread ended before its time; its own message says why.
+    /// Its thread ended early; the message it printed says why.
     #[error("the load thread ended early")]
     Gone,
-    /// Storage that was to be there by now could not be opened.
+    /// Storage that should exist by now could not be opened.
     #[error("{0}")]
     Late(String),
 }
 
 impl RemoteWorker {
-    /// Starts a thread, makes the player there, and waits until it is made.
+    /// Starts a thread, calls `make` there, and waits until the player is made.
     ///
     /// # Errors
-    /// What `make` returned, or the thread could not be started.
+    /// The error of `make`, or the thread could not be started.
     pub fn start<E, F>(name: &str, make: F) -> Result<RemoteWorker, E>
     where
         F: FnOnce() -> Result<Player, E> + Send + 'static,
@@ -81,21 +81,21 @@ impl RemoteWorker {
         Ok(RemoteWorker { orders: Some(orders), reports, thread: Some(thread) })
     }
 
-    /// Drives the lanes until `until`; returns what they did since the last call and the processor
-    /// time of that.
+    /// Drives the lanes until `until`. Returns what they did since the last call, and the processor
+    /// time it took.
     ///
     /// # Errors
-    /// The thread is gone, or what a workload was to use from now on could not be opened.
+    /// The thread has ended, or storage that a workload uses from now on could not be opened.
     pub fn run(&mut self, until: Time) -> Result<(Vec<WorkloadSecond>, Span), WorkerError> {
         self.send(Order::Run(until))?;
         let report = self.reports.recv().map_err(|_| WorkerError::Gone)?;
         report.failed.map_or(Ok((report.workloads, report.cpu)), |why| Err(WorkerError::Late(why)))
     }
 
-    /// Changes a workload's shape from now on.
+    /// Changes a workload's load from now on.
     ///
     /// # Errors
-    /// The thread is gone.
+    /// The thread has ended.
     pub fn reshape(&mut self, workload: usize, spec: &Spec) -> Result<(), WorkerError> {
         self.send(Order::Reshape(workload, spec.clone()))
     }
@@ -106,7 +106,7 @@ impl RemoteWorker {
 }
 
 impl Drop for RemoteWorker {
-    /// Ends the thread after the order that it is at.
+    /// Ends the thread after its current order.
     fn drop(&mut self) {
         self.orders = None;
         if let Some(thread) = self.thread.take() {
@@ -115,11 +115,11 @@ impl Drop for RemoteWorker {
     }
 }
 
-/// How long the end of a run waits at most for what is outstanding: storage that stalls holds
-/// nobody up for longer.
+/// How long the end of a run waits for outstanding requests at most, so that stalled storage does
+/// not block it.
 const SETTLE: Span = Span::from_secs(2);
 
-/// Carries out the orders, and lets what is outstanding end before the connections do.
+/// Executes orders; at the end lets outstanding requests complete before connections are closed.
 fn serve(mut player: Player, inbox: &Receiver<Order>, outbox: &SyncSender<Report>) {
     carry_out(&mut player, inbox, outbox);
     let latest = player.driver.now() + SETTLE;

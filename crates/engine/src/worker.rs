@@ -1,5 +1,5 @@
-//! One thread's share of a run: many lanes, each a stream and the target it is driven at, and one
-//! driver that waits.
+//! One thread's share of a run: many lanes, each a stream and its target, and one driver that
+//! waits.
 
 use block::{
     Actor, Buf, Completion, Driver, ObjectId, Op, OpKind, Request, Submitted, Target, Time, Wait, Wakeup, drive,
@@ -10,48 +10,48 @@ use stats::{Ended, Noted, Tape};
 use storage::LossCounts;
 use workload::{Draft, Next, Spec, Stream};
 
-/// One workload over the time since it was last collected.
+/// What a workload did since it was last collected.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WorkloadSecond {
-    /// What its requests did. Of an open loop with what it could not make: what was overdue at the
-    /// end counts as never sent. What is neither read, write, trim nor flush has the class
-    /// [`Class::OTHER`].
+    /// Its requests. For an open loop, requests overdue at the end count as never sent. Kinds other
+    /// than read, write, trim and flush have the class [`Class::OTHER`].
     pub tape: Tape,
     /// Requests outstanding now.
     pub outstanding: u32,
-    /// What its connections lost.
+    /// Connections and data lost.
     pub losses: Losses,
 }
 
-/// How often a lane is looked at in one pass at most: as often as what ends at once lets it go on,
-/// but a target that ends everything at once never lets it go. The driver's turn reads the clock.
+/// How often a pass polls the same lane at most. A lane is polled again while completions let it
+/// make more requests, and a target that completes at once would never end that. Only the driver's
+/// turn reads the clock.
 const LOOKS_MOST: usize = 8;
 
 /// A stream and its target.
 pub struct Lane {
-    /// Which of the worker's workloads it belongs to.
+    /// The index of its workload.
     pub workload: usize,
-    /// The storage object its requests name.
+    /// The storage object that its requests name.
     pub object: ObjectId,
-    /// What it asks.
+    /// Where its requests come from.
     pub stream: Stream,
-    /// Whom it asks.
+    /// Where its requests go.
     pub target: Box<dyn Target>,
-    /// Where buffers for writes come from.
+    /// Source of its write buffers.
     pub memory: Box<dyn Memory>,
-    /// What its target's connections lose.
+    /// Connections and data that its target loses.
     pub losses: LossCounts,
 }
 
-/// Where a lane's write buffers come from and read buffers go back to.
+/// Provides a lane's write buffers and takes back buffers of reads.
 pub trait Memory {
-    /// A buffer with `len` bytes worth writing; `None` when there is no room now.
+    /// A buffer with `len` bytes of data to write; `None` if none is free.
     fn take(&mut self, len: u32) -> Option<Buf>;
-    /// The way back.
+    /// Returns a buffer.
     fn give(&mut self, buf: Buf);
 }
 
-/// For targets that carry no data.
+/// Memory for targets that carry no data.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct NoMemory;
 
@@ -62,31 +62,31 @@ impl Memory for NoMemory {
     fn give(&mut self, _buf: Buf) {}
 }
 
-/// A set of lanes on one driver.
+/// A set of lanes with one driver.
 pub struct Worker {
     lanes: Vec<Running>,
-    /// Of each workload.
+    /// One tape for each workload.
     tapes: Vec<Tape>,
     completions: Vec<Completion>,
     /// The time of the last pass.
     now: Time,
-    /// Nothing new is asked for any more.
+    /// Whether no new requests are made any more.
     settling: bool,
 }
 
 struct Running {
     lane: Lane,
-    /// A request that found the target full, or a write without memory; it goes first.
+    /// A request that the target had no room for; it goes first.
     held: Option<Request>,
     starved: Option<Draft>,
     outstanding: u32,
     next_tag: u64,
-    /// When the stream wants to be asked again.
+    /// When the stream has its next request.
     not_before: Option<Time>,
 }
 
 impl Worker {
-    /// With `workloads` workloads and these lanes.
+    /// A worker with these lanes and `workloads` workloads.
     pub fn new(workloads: usize, lanes: Vec<Lane>) -> Worker {
         let mut worker = Worker {
             lanes: Vec::new(),
@@ -99,31 +99,31 @@ impl Worker {
         worker
     }
 
-    /// Takes more lanes: of a workload whose storage is there only now.
+    /// Adds lanes of a workload whose storage exists only now.
     pub fn add(&mut self, lanes: Vec<Lane>) {
         let running = |lane| Running { lane, held: None, starved: None, outstanding: 0, next_tag: 0, not_before: None };
         self.lanes.extend(lanes.into_iter().map(running));
     }
 
-    /// Drives every lane until `until`; what ends exactly then belongs to the time before it.
+    /// Drives every lane until `until`; completions at exactly that time are included.
     pub fn run(&mut self, driver: &mut dyn Driver, until: Time) {
         let look = |now, _: &mut [Worker]| if now >= until { Wait::End } else { Wait::Until(until) };
         drive(driver, std::slice::from_mut(self), look);
     }
 
-    /// Asks for nothing more, and drives every lane until all that is outstanding has ended, or
-    /// until `latest`. A server whose connection ends in the middle of its answers may take it for
-    /// a fault: nbdkit 1.32 then ends itself.
+    /// Makes no more requests, and drives every lane until all outstanding requests have completed
+    /// or until `latest`. Closing a connection in the middle of a server's replies can look like a
+    /// fault to it: nbdkit 1.32 then exits.
     pub fn settle(&mut self, driver: &mut dyn Driver, latest: Time) {
         self.settling = true;
         self.run(driver, latest);
     }
 
-    /// Changes what the lanes of a workload ask from now on: as many lanes as `spec` has
-    /// connections, the rest idle.
+    /// Changes the load of a workload from now on: as many lanes as `spec` has connections become
+    /// active, the others idle.
     pub fn reshape(&mut self, now: Time, workload: usize, spec: &Spec) {
         for running in self.lanes.iter_mut().filter(|running| running.lane.workload == workload) {
-            // The plan checked the shape against this target's size before anything was started.
+            // The plan's reader has checked the spec against this target's size.
             let shaped = running.lane.stream.reshape(now, spec);
             debug_assert!(shaped.is_ok(), "{shaped:?}");
             running.not_before = None;
@@ -155,7 +155,7 @@ impl Actor for Worker {
         self.now = now;
         for running in &mut self.lanes {
             let tape = &mut self.tapes[running.lane.workload];
-            // What is left of a lane after that its target knows: it asks to be looked at now.
+            // If work is left after that, the target asks to be polled at once.
             for _ in 0..LOOKS_MOST {
                 running.lane.target.poll(now, &mut self.completions);
                 running.take(now, &mut self.completions, tape);
@@ -168,7 +168,7 @@ impl Actor for Worker {
 
     fn next_wakeup(&self, _now: Time) -> Wakeup {
         let wakeup = |running: &Running| match self.settling {
-            // What the stream would ask next no longer matters.
+            // The stream's next request no longer matters.
             true => running.lane.target.next_wakeup(),
             false => running.next_wakeup(),
         };
@@ -181,7 +181,7 @@ impl Actor for Worker {
 }
 
 impl Running {
-    /// Requests of an open loop that are due and were not handed over; `None` of a closed one.
+    /// Requests of an open loop that are due but not submitted; `None` for a closed loop.
     fn overdue(&self, now: Time) -> Option<u64> {
         let waiting = u64::from(self.held.is_some()) + u64::from(self.starved.is_some());
         self.lane.stream.is_scheduled().then(|| self.lane.stream.overdue(now) + waiting)
@@ -203,7 +203,7 @@ impl Running {
         }
     }
 
-    /// Makes what is due; returns how many requests the target took.
+    /// Makes requests that are due; returns how many the target took.
     fn issue(&mut self, now: Time, tape: &mut Tape) -> usize {
         let mut taken = 0;
         if self.not_before.is_some_and(|at| at > now) {
@@ -270,14 +270,14 @@ impl Running {
     }
 }
 
-/// The tape of a workload: a second is a tape of its own, so there are no slices.
+/// A workload's tape. It covers one second, so it has no slices.
 fn tape() -> Tape {
     let mut tape = Tape::new(Time::ZERO, Noted { gate: true, ..Noted::default() });
     tape.add(Class::OTHER);
     tape
 }
 
-/// The class that a request counts in.
+/// The class in which a request is counted.
 fn class_of(kind: OpKind) -> usize {
     match kind {
         OpKind::Read => Tape::READ,
@@ -294,7 +294,7 @@ mod tests {
     use block::{Bytes, Span, Ticket, Traits};
     use workload::{Arrival, Blocks, Pattern, Range, SpecError};
 
-    /// Ends everything at once, and counts how much was asked since the clock was read.
+    /// Completes every request at once, and counts requests between two readings of the clock.
     #[derive(Default)]
     struct AtOnce {
         ended: Vec<Completion>,
@@ -326,7 +326,7 @@ mod tests {
         fn cancel(&mut self, _now: Time, _ticket: Ticket) {}
     }
 
-    /// A microsecond passes in each turn, whatever is waited for.
+    /// A driver whose every turn takes a microsecond, whatever it waits for.
     struct Ticking(Time);
 
     impl Driver for Ticking {
@@ -340,7 +340,7 @@ mod tests {
         }
     }
 
-    /// A time with a target that ends everything at once ends, however little its load waits.
+    /// A run ends on time even if its target completes everything at once.
     #[test]
     fn a_target_that_ends_everything_at_once_stops_no_clock() -> Result<(), SpecError> {
         let spec = Spec {

@@ -1,5 +1,5 @@
-//! Where the workers publish how far they are and, on request, all that they did; and read that
-//! they are to stop.
+//! Shared state of the workers and the watching thread: progress, interim results on request, and
+//! the signal to stop.
 
 use super::flow::Flows;
 use block::{Span, Time};
@@ -9,14 +9,14 @@ use std::sync::{Mutex, PoisonError};
 use uring::Waker;
 use workload::job::{Direction, Ends, JobSpec, PerDirection, stages};
 
-/// Seen by all workers and by the watching thread.
+/// Shared by all workers and the watching thread.
 pub(crate) struct Board {
     start: Time,
     jobs: Vec<Entry>,
     stop: AtomicBool,
-    /// Grows with all that workers must heed, so that they look at one number only.
+    /// Incremented whenever workers have something to react to, so that they check a single number.
     signals: AtomicU32,
-    /// How often outcomes were asked for.
+    /// Number of requests for interim results so far.
     asked: AtomicU32,
     wakers: Mutex<Vec<Waker>>,
     flows: Flows,
@@ -27,37 +27,37 @@ struct Entry {
     group: u32,
     stage: usize,
     stopped: AtomicBool,
-    /// What it did when it was asked last.
+    /// Its last interim result.
     shown: Mutex<Option<JobOutcome>>,
-    /// When it began, in nanoseconds after the start plus one; 0 while it waits.
+    /// Its start in nanoseconds after the start of the run, plus one; 0 while it waits.
     began: AtomicU64,
     ended: AtomicBool,
-    /// When it told last.
+    /// When it last published its progress.
     told: AtomicU64,
     counts: [[AtomicU64; 2]; 3],
     in_flight: AtomicU32,
 }
 
-/// How far one job is.
+/// Progress of one job.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobProgress {
-    /// When it began, from the start of the run; `None` while it waits.
+    /// Its start, from the start of the run; `None` while it waits.
     pub began: Option<Span>,
-    /// Whether it is over.
+    /// Whether it has ended.
     pub ended: bool,
     /// Requests and bytes since measuring began.
     pub counts: PerDirection<(u64, u64)>,
-    /// Requests in flight when it told last.
+    /// Requests in flight when it last published its progress.
     pub in_flight: u32,
 }
 
 impl Board {
-    /// Every worker is woken this often, so that it hears of a stop and ends its intervals. A
-    /// worker needs no time-out of its own for what is further away: arming a timer for each wait
-    /// would cost as much as a good part of an I/O.
+    /// Every worker wakes this often, to notice a stop and to end its intervals. Thus a worker
+    /// needs no timer for anything later, which matters because arming a timer for each wait costs
+    /// a good part of an I/O.
     pub(crate) const TICK: Span = Span::from_millis(100);
 
-    /// For these jobs, the run beginning at `start`.
+    /// A board for these jobs, in a run that begins at `start`.
     pub(crate) fn new(specs: &[JobSpec], start: Time) -> Board {
         let stages = stages(specs);
         let entry = |(index, spec): (usize, &JobSpec)| Entry {
@@ -83,12 +83,12 @@ impl Board {
         }
     }
 
-    /// A worker that wants to be woken.
+    /// Registers a worker to be woken.
     pub(crate) fn join(&self, waker: Waker) {
         self.wakers.lock().unwrap_or_else(PoisonError::into_inner).push(waker);
     }
 
-    /// Wakes all workers; one that is gone does not mind.
+    /// Wakes all workers; those that have ended ignore it.
     pub(crate) fn wake_all(&self) {
         self.wakers.lock().unwrap_or_else(PoisonError::into_inner).iter().for_each(Waker::wake);
     }
@@ -103,7 +103,7 @@ impl Board {
         self.stop.load(Relaxed)
     }
 
-    /// All jobs are to end.
+    /// Tells all jobs to end.
     pub(crate) fn stop(&self) {
         self.stop.store(true, Relaxed);
         self.stop_those(|_| true);
@@ -114,29 +114,29 @@ impl Board {
         self.jobs[job].stopped.load(Relaxed)
     }
 
-    /// A number that changes when there is something to heed.
+    /// A number that changes when workers have something to react to.
     #[inline]
     pub(crate) fn signals(&self) -> u32 {
         self.signals.load(Relaxed)
     }
 
-    /// Asks all workers to show what their jobs did so far.
+    /// Asks all workers to publish interim results.
     pub(crate) fn ask(&self) {
         self.asked.fetch_add(1, Relaxed);
         self.signals.fetch_add(1, Relaxed);
     }
 
-    /// How often outcomes were asked for.
+    /// Number of requests for interim results so far.
     pub(crate) fn asked(&self) -> u32 {
         self.asked.load(Relaxed)
     }
 
-    /// A job shows what it did so far.
+    /// Publishes a job's interim result.
     pub(crate) fn show(&self, job: usize, outcome: JobOutcome) {
         *self.jobs[job].shown.lock().unwrap_or_else(PoisonError::into_inner) = Some(outcome);
     }
 
-    /// What each job showed last; `None` of one that did not begin.
+    /// The last interim result of each job; `None` if it has not begun.
     pub(crate) fn shown(&self) -> Vec<Option<JobOutcome>> {
         let of = |entry: &Entry| entry.shown.lock().unwrap_or_else(PoisonError::into_inner).clone();
         self.jobs.iter().map(of).collect()
@@ -147,25 +147,25 @@ impl Board {
         self.signals.fetch_add(1, Relaxed);
     }
 
-    /// The shares of jobs that share.
+    /// The flows: shares between jobs.
     pub(crate) fn flows(&self) -> &Flows {
         &self.flows
     }
 
-    /// A stage with these jobs begins. Those that wait for nobody count in their flows from here
-    /// on, though they may start later: they surely will.
+    /// Begins a stage with these jobs. Jobs that wait for no other count in their flows from now
+    /// on, even if they start a little later.
     pub(crate) fn begin_stage<'s>(&self, jobs: impl IntoIterator<Item = (usize, &'s JobSpec)>) {
         let unawaited = jobs.into_iter().filter(|(_, spec)| spec.start.after.is_none());
         unawaited.for_each(|(job, _)| self.flows.join(job));
     }
 
-    /// A job begins.
+    /// Marks a job as begun.
     pub(crate) fn begin(&self, job: usize, now: Time) {
         self.flows.join(job);
         self.jobs[job].began.store(now.since(self.start).as_nanos() + 1, Relaxed);
     }
 
-    /// A job is over, and with it those that `ends` says.
+    /// Marks a job as ended, and tells those to stop that `ends` names.
     pub(crate) fn end(&self, job: usize, ends: Ends) {
         let Entry { group, stage, ended, .. } = &self.jobs[job];
         ended.store(true, Relaxed);
@@ -180,17 +180,17 @@ impl Board {
         }
     }
 
-    /// Whether all jobs of that name are over.
+    /// Whether all jobs with this name have ended.
     pub(crate) fn has_ended(&self, name: &str) -> bool {
         self.jobs.iter().filter(|job| job.name == name).all(|job| job.ended.load(Relaxed))
     }
 
-    /// Whether a job has not told for some time.
+    /// Whether a job's progress is due to be published again.
     pub(crate) fn wants_news(&self, job: usize, now: Time) -> bool {
         now.as_nanos() >= self.jobs[job].told.load(Relaxed) + Board::TICK.as_nanos()
     }
 
-    /// A job tells how far it is.
+    /// Publishes a job's progress.
     pub(crate) fn tell(&self, job: usize, now: Time, counts: PerDirection<(u64, u64)>, in_flight: u32) {
         let entry = &self.jobs[job];
         for (index, direction) in Direction::ALL.into_iter().enumerate() {
@@ -201,7 +201,7 @@ impl Board {
         entry.told.store(now.as_nanos(), Relaxed);
     }
 
-    /// How far all are.
+    /// Progress of all jobs.
     pub(crate) fn progress(&self) -> Vec<JobProgress> {
         let of = |entry: &Entry| {
             let pair = |index: usize| (entry.counts[index][0].load(Relaxed), entry.counts[index][1].load(Relaxed));

@@ -1,10 +1,11 @@
-//! Programs that are run around a job.
+//! Programs that are run before or after a job.
 
 use std::fs::File;
 use std::process::{Command, Stdio};
 use workload::job;
 
-/// Runs it by the shell, its output into its file; in words what went wrong.
+/// Runs a command with the shell, its output redirected to its file; an error is a message for the
+/// user.
 pub(super) fn run(command: &job::Command) -> Result<(), String> {
     let job::Command { line, output } = command;
     let failed = |what: String| format!("the command {line:?}: {what}");

@@ -1,11 +1,11 @@
-//! What a job has of its worker besides storage: a clock, memory for what it writes, and a way to
-//! hand requests over before the worker's turn ends.
+//! What a worker provides to its jobs besides storage: a clock, buffers, and a way to submit
+//! requests before its turn ends.
 
 use block::{Buf, Driver, Time};
 use std::rc::Rc;
 use uring::Io;
 
-/// On the wall clock all of it is the worker's ring; in virtual time nothing carries data and
+/// By the wall clock all of it is the worker's ring. In virtual time requests carry no data and
 /// nobody waits.
 #[derive(Clone)]
 pub(crate) enum Context {
@@ -14,7 +14,7 @@ pub(crate) enum Context {
 }
 
 impl Context {
-    /// A new reading of the clock.
+    /// Reads the clock.
     #[inline]
     pub(crate) fn now(&self) -> Time {
         match self {
@@ -23,8 +23,7 @@ impl Context {
         }
     }
 
-    /// Burns processor time until then; virtual time has none to burn, and the wait that follows is
-    /// as long.
+    /// Spins until `end`. Virtual time returns at once; the caller then waits as long.
     pub(crate) fn spin_until(&self, end: Time) {
         if let Context::Wall(io) = self {
             let clock = io.clock();
@@ -34,7 +33,7 @@ impl Context {
         }
     }
 
-    /// Hands over what was made so far.
+    /// Submits the requests made so far.
     #[inline]
     pub(crate) fn submit(&self) {
         if let Context::Wall(io) = self {
@@ -42,7 +41,7 @@ impl Context {
         }
     }
 
-    /// A buffer of `len` bytes; `None` when the slab has none left.
+    /// A buffer of `len` bytes; `None` if the slab is exhausted.
     #[inline]
     pub(crate) fn take(&self, len: u32) -> Option<Buf> {
         match self {
@@ -51,7 +50,7 @@ impl Context {
         }
     }
 
-    /// The way back.
+    /// Returns a buffer.
     #[inline]
     pub(crate) fn give(&self, buf: Buf) {
         if let Context::Wall(io) = self {
@@ -59,7 +58,7 @@ impl Context {
         }
     }
 
-    /// Looks at what was read; `None` where nothing carries data.
+    /// Gives access to the bytes that were read; `None` where requests carry no data.
     #[inline]
     pub(crate) fn with<R>(&self, buf: &Buf, look: impl FnOnce(&[u8]) -> R) -> Option<R> {
         match self {
@@ -68,7 +67,7 @@ impl Context {
         }
     }
 
-    /// Changes what is to be written, where something carries data.
+    /// Changes the bytes to be written, where requests carry data.
     #[inline]
     pub(crate) fn with_mut(&self, buf: &mut Buf, change: impl FnOnce(&mut [u8])) {
         if let Context::Wall(io) = self {

@@ -1,4 +1,4 @@
-//! Load jobs on the course of all runs: each of their stages is a point.
+//! Load jobs as a course: each stage of the jobs is a point.
 
 use crate::course::{self, Scene, StageError};
 use block::Time;
@@ -7,12 +7,12 @@ use stats::run::{Point, Run};
 use std::ops::Range;
 use workload::job::{JobSpec, stages};
 
-/// What runs the jobs of a stage: threads by the wall clock, or one device in virtual time.
+/// Runs the jobs of a stage: on threads by the wall clock, or on one device in virtual time.
 pub(super) trait Crews {
     /// Its clock.
     fn now(&self) -> Time;
 
-    /// Runs the jobs of the next stage; `done` is what those before them did.
+    /// Runs the jobs of the next stage; `done` has the outcomes of the earlier ones.
     fn run(&mut self, jobs: Range<usize>, done: &[JobOutcome]) -> Vec<JobOutcome>;
 }
 
@@ -23,12 +23,12 @@ struct Stages<'c> {
     outcomes: Vec<JobOutcome>,
 }
 
-/// Plays the stages of jobs and adds them to `run`, whose first actors the jobs are. What each job
-/// did, in their order.
+/// Plays the stages of the jobs, which are the first actors of `run`, and adds them to it. Returns
+/// the outcome of each job in order.
 pub(super) fn play(specs: &[JobSpec], crews: &mut dyn Crews, run: Run) -> (Run, Vec<JobOutcome>) {
     let outcomes = Vec::with_capacity(specs.len());
     let mut stages = Stages { crews, stages: stages(specs), played: 0, outcomes };
-    // A stage has no lines that could be refused: what goes wrong in it is in its outcomes.
+    // A stage has no command lines that could fail; its errors are in the outcomes.
     let (run, _) = course::play(&mut stages, run);
     (run, stages.outcomes)
 }
@@ -51,7 +51,7 @@ impl Scene for Stages<'_> {
         run.add_stage(first, &outcomes);
         self.outcomes.extend(outcomes);
         self.played += 1;
-        // Jobs of later stages say themselves that they were not run.
+        // Jobs of later stages report themselves that they were not run.
         Ok(true)
     }
 }

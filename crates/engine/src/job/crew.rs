@@ -1,10 +1,10 @@
 //! A worker: one thread, one ring, the jobs that share it.
 //!
-//! One pass looks at every job: takes what has ended and makes what is due. Then one turn of the
-//! ring hands all of it over and waits. The clock is read twice a pass: after the turn, as the time
-//! at which everything reaped in it ended, and before it, as the time at which everything made was
-//! handed over. Within a batch the difference is what the batch takes, below a microsecond at usual
-//! depths. Direct requests are handed over in bursts meanwhile, each with a reading of its own.
+//! A pass polls every job: it takes completions and makes what is due. Then one turn of the ring
+//! submits everything and waits. The clock is read twice a pass: after the turn, which dates all
+//! completions reaped in it, and before it, which dates all requests submitted in it. The error is
+//! the time that a batch takes, below a microsecond at usual depths. Direct requests are also
+//! submitted in bursts during the pass, each burst with its own reading.
 
 use super::board::Board;
 use super::placement::{self, Near};
@@ -18,11 +18,11 @@ use uring::Io;
 use uring::usage::{Usage, Who, usage};
 use workload::job::{EngineKind, JobPlace, JobSpec};
 
-/// A worker that was driven away from its disk by other programs comes back so often.
+/// How often a worker returns to the processor near its disk after the scheduler moved it away.
 const VISIT: Span = Span::SECOND;
 
-/// Where a worker that has the machine to itself is best placed: near the disk, if its jobs wait
-/// for one alone.
+/// The best processor for a worker that has the machine to itself: near the disk, if all its jobs
+/// use only that one.
 pub(crate) fn nearest(jobs: &[Prepared]) -> Option<Near> {
     let direct = |spec: &JobSpec| {
         spec.direct
@@ -38,14 +38,14 @@ pub(crate) fn nearest(jobs: &[Prepared]) -> Option<Near> {
     placement::near(&jobs.iter().flat_map(Prepared::paths).collect::<Vec<_>>())
 }
 
-/// Runs jobs on the calling thread; their outcomes in the order of `jobs`.
+/// Runs jobs on the calling thread; returns their outcomes in the order of `jobs`.
 pub(crate) fn run(
     jobs: &[Prepared],
     near: Option<&Near>,
     board: &Arc<Board>,
     stage_start: Time,
 ) -> Result<Vec<JobOutcome>, OpenError> {
-    // Where it may not be, it is where the kernel has it.
+    // If it may not run there, it stays where the kernel put it.
     let near = near.filter(|near| uring::usage::visit(near.processor).is_ok());
     if let Some(numa) = jobs.iter().map(|job| &job.spec.numa).find(|numa| **numa != Default::default()) {
         placement::settle(numa).map_err(OpenError)?;
@@ -82,7 +82,7 @@ fn run_all(io: &Io, runners: &mut [Runner], board: &Board, before: &Usage, near:
         }
         if let Some(near) = near.filter(|_| now >= visit) {
             visit = now + VISIT;
-            // It was there before; where that is forbidden meanwhile it stays where it is.
+            // It was allowed before; if it no longer is, the worker stays where it is.
             let _ = uring::usage::visit(near.processor);
         }
         // The watching thread wakes every worker with each tick.
@@ -90,7 +90,7 @@ fn run_all(io: &Io, runners: &mut [Runner], board: &Board, before: &Usage, near:
     });
 }
 
-/// Stops the jobs that are to end, if there is anything new to heed; whether there was.
+/// Stops the jobs that are told to end, if there is a new signal; returns whether there was one.
 #[inline]
 pub(super) fn heed(board: &Board, runners: &mut [Runner], now: Time, heeded: &mut u32) -> bool {
     let signals = board.signals();
@@ -113,7 +113,7 @@ fn used_since(before: &Usage) -> JobUsage {
     }
 }
 
-/// Tells what the jobs did so far.
+/// Publishes the jobs' interim results.
 #[cold]
 fn show(runners: &[Runner], board: &Board, before: &Usage, now: Time) {
     let used = used_since(before);
@@ -124,7 +124,7 @@ fn show(runners: &[Runner], board: &Board, before: &Usage, now: Time) {
     }
 }
 
-/// A job's part of what the thread used: by requests.
+/// A job's share of the thread's resource usage, in proportion to its requests.
 fn share_of(used: &JobUsage, ops: u64, all: u64) -> JobUsage {
     let part = |whole: u64| (u128::from(whole) * u128::from(ops) / u128::from(all.max(1))) as u64;
     let span = |whole: Span| Span::from_nanos(part(whole.as_nanos()));

@@ -1,4 +1,4 @@
-//! What the block layer counts for the devices behind a run's files.
+//! Block layer statistics of the devices behind a run's files.
 
 use crate::devices::{self, Number};
 use block::Time;
@@ -6,19 +6,19 @@ use stats::job::DiskUse;
 use std::collections::BTreeMap;
 use std::path::PathBuf;
 
-/// The devices behind some files, as they stood at the start.
+/// The devices behind some files, with their counters at the start.
 pub(crate) struct Disks {
     began: Time,
     before: BTreeMap<Number, DiskUse>,
 }
 
 impl Disks {
-    /// Looks at the devices behind `paths` now.
+    /// Reads the counters of the devices behind `paths`.
     pub(crate) fn watch(paths: &[PathBuf], now: Time) -> Disks {
         Disks { began: now, before: read(&devices::under(paths)) }
     }
 
-    /// What was counted since.
+    /// The difference since the start.
     pub(crate) fn since(&self, now: Time) -> Vec<DiskUse> {
         let over = now.since(self.began);
         let after = read(&self.before.keys().copied().collect::<Vec<_>>());

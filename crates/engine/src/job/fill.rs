@@ -1,7 +1,7 @@
-//! The bytes that a job writes: random, compressible and repeated as much as asked.
+//! The bytes that a job writes: random, as compressible and as duplicated as its content asks.
 //!
-//! A block's random bytes come from a seed of its own. A copy of an earlier block is made by using
-//! that block's seed again, so nothing but seeds is remembered.
+//! Each block's random bytes come from a seed of its own. A duplicate uses the seed of an earlier
+//! block again, so only seeds are kept.
 
 use super::context::Context;
 use super::header::fill_pattern;
@@ -10,25 +10,26 @@ use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 use workload::job::{Content, Fill};
 
-/// Seeds that copies are made of at most: enough that a copy is rarely near its original, 512 KiB.
+/// Seeds kept for duplicates: enough that a duplicate is rarely near its original, 512 KiB.
 const SEEDS_MAX: usize = 65_536;
 
 /// One job's buffers for writes.
 pub(crate) struct Filler {
     context: Context,
     content: Content,
-    /// Length of every buffer: the longest write.
+    /// Length of every buffer, that of the longest write.
     size: u32,
     chance: Xoshiro256PlusPlus,
     pool: Vec<Buf>,
     seeds: Vec<u64>,
     writes: u64,
-    /// Each write is filled from a seed.
+    /// Each write is filled anew from a seed.
     anew: bool,
 }
 
 impl Filler {
-    /// Buffers of up to `size` bytes from this worker's slab, their bytes drawn from `seed`.
+    /// A filler with buffers of up to `size` bytes from this worker's slab, its bytes drawn from
+    /// `seed`.
     pub(crate) fn new(context: &Context, content: &Content, size: u32, seed: u64) -> Filler {
         Filler {
             context: context.clone(),
@@ -44,7 +45,7 @@ impl Filler {
         }
     }
 
-    /// A buffer of `len` bytes to write at `at`; `None` when the slab has none left.
+    /// A buffer of `len` bytes to write at `at`; `None` if the slab is exhausted.
     pub(crate) fn take(&mut self, len: u32, at: u64) -> Option<Buf> {
         let (mut buf, fresh) = match self.pool.pop() {
             Some(buf) => (buf, false),
@@ -70,12 +71,12 @@ impl Filler {
         Some(buf)
     }
 
-    /// The way back.
+    /// Returns a buffer.
     pub(crate) fn give(&mut self, buf: Buf) {
         self.pool.push(buf);
     }
 
-    /// Fills a block as the job's content has it.
+    /// Fills a block according to the job's content.
     pub(crate) fn fill(&mut self, bytes: &mut [u8], at: u64) {
         let seed = self.seed();
         let percent = self.content.compress_percent.unwrap_or(0).min(100) as usize;
@@ -105,15 +106,15 @@ impl Filler {
         }
     }
 
-    /// A new seed, or an earlier one for a copy.
+    /// A new seed, or an earlier one for a duplicate.
     fn seed(&mut self) -> u64 {
         let draw = self.chance.next_u64();
         let Some(percent) = self.content.dedupe_percent else { return draw };
         // The high half decides, the low half picks.
         let copies = ((draw >> 32) * 100) >> 32 < u64::from(percent);
         if let Some(set) = self.content.working_set {
-            // Blocks of the set have numbers below its size; new ones are drawn from the job's own
-            // chance.
+            // Seeds of the working set are numbers below its size; new ones are drawn from the
+            // job's own random source.
             let number = draw as u32 as u64 % set.blocks.max(1);
             return if copies {
                 set.seed ^ (number + 1).wrapping_mul(0x9e37_79b9_7f4a_7c15)
@@ -139,7 +140,7 @@ impl Drop for Filler {
     }
 }
 
-/// Changes a few bytes of each 512, so that storage finds no two blocks the same.
+/// Changes a few bytes in every 512, so that no two blocks are equal to the storage.
 fn scramble(bytes: &mut [u8], at: u64, number: u64) {
     for (index, piece) in bytes.chunks_exact_mut(512).enumerate() {
         let place = at.wrapping_add(index as u64 * 512) ^ number.rotate_left(40);
@@ -179,8 +180,8 @@ mod tests {
         assert_eq!(unique.len(), 500, "scrambled blocks differ");
     }
 
-    /// Copies come from as many blocks as were asked, and jobs with the same set have the same
-    /// ones.
+    /// Duplicates come from a working set of the size asked for, and jobs with the same set share
+    /// it.
     #[test]
     fn copies_come_from_a_working_set() {
         let set = WorkingSet { blocks: 10, seed: 3 };

@@ -1,14 +1,14 @@
-//! Shares between jobs: of the jobs of one flow each makes requests in proportion to its weight,
-//! whatever the storage would give them.
+//! Shares between jobs: each job of a flow makes requests in proportion to its weight, whatever the
+//! storage would let it do.
 //!
 //! ```text
 //!   weights 8 and 1, requests made 16 and 2:   16 / 19 ≤ 8 / 9, so the first may go;   2 / 19 ≤ 1 / 9, the second too
 //!                                  17 and 2:   17 / 20 ≤ 8 / 9                         2 / 20 ≤ 1 / 9
 //!                                  17 and 3:   17 / 21 ≤ 8 / 9                         3 / 21 > 1 / 9: it waits
 //! ```
-//! The whole counts one more than was made, so that one member at least may always go: the members'
-//! parts add up to less than one, their shares to one. Numbers are small and asked for once a
-//! request, so a lock holds them together.
+//! The sum counts one request more than was made, so that at least one member may always go: the
+//! members' parts add up to less than one, their shares to one. The state is small and used once a
+//! request, so a lock protects it.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::thread::ThreadId;
@@ -18,7 +18,7 @@ use workload::job::JobSpec;
 #[derive(Debug)]
 pub(crate) struct Flows {
     flows: Vec<Mutex<Flow>>,
-    /// The flow of each job.
+    /// The flow of each job, if it has one.
     of_jobs: Vec<Option<usize>>,
 }
 
@@ -32,15 +32,15 @@ struct Flow {
 struct Member {
     job: usize,
     weight: u32,
-    /// It counts: its stage has begun and it has not ended.
+    /// Whether it takes part: its stage has begun and it has not ended.
     is_in: bool,
     made: u64,
-    /// Its worker, while it waits for the others.
+    /// The thread of its worker, while the job waits for the others.
     waits: Option<ThreadId>,
 }
 
 impl Flows {
-    /// The flows of these jobs; none of them counts yet.
+    /// The flows of these jobs; no job takes part yet.
     pub(crate) fn new(specs: &[JobSpec]) -> Flows {
         let mut flows = Vec::<Flow>::new();
         let mut of_jobs = vec![None; specs.len()];
@@ -57,8 +57,8 @@ impl Flows {
         Flows { flows: flows.into_iter().map(Mutex::new).collect(), of_jobs }
     }
 
-    /// A job counts from now on. Those that are in count anew: a newcomer has nothing to catch up
-    /// with.
+    /// Lets a job take part. All members' counts restart at zero, so that the newcomer has nothing
+    /// to catch up with.
     pub(crate) fn join(&self, job: usize) {
         let Some(mut flow) = self.of(job) else { return };
         if flow.members.iter().any(|member| member.job == job && member.is_in) {
@@ -70,7 +70,7 @@ impl Flows {
         }
     }
 
-    /// A job counts no longer; whether another must be woken.
+    /// Removes a job; returns whether another must be woken.
     pub(crate) fn leave(&self, job: usize) -> bool {
         let Some(mut flow) = self.of(job) else { return false };
         for member in flow.members.iter_mut().filter(|member| member.job == job) {
@@ -79,7 +79,7 @@ impl Flows {
         flow.lets_others_go(None)
     }
 
-    /// Whether a job may make a request; one that may not is noted as waiting.
+    /// Whether a job may make a request; if not, it is recorded as waiting.
     pub(crate) fn ask(&self, job: usize) -> bool {
         let Some(mut flow) = self.of(job) else { return true };
         let may_go = flow.may_go(job);
@@ -94,11 +94,11 @@ impl Flows {
         self.of(job).is_none_or(|flow| flow.may_go(job))
     }
 
-    /// A job made a request; whether another must be woken.
+    /// Counts a request of a job; returns whether another must be woken.
     pub(crate) fn made(&self, job: usize) -> bool {
         let Some(mut flow) = self.of(job) else { return false };
         flow.members.iter_mut().filter(|member| member.job == job).for_each(|member| member.made += 1);
-        // Those on the same worker are looked at before it waits.
+        // Jobs on this thread need no wake-up: the worker polls them before it waits.
         flow.lets_others_go(Some(std::thread::current().id()))
     }
 
@@ -115,13 +115,13 @@ impl Flow {
         own.is_none_or(|own| own.is_within(whole, weights))
     }
 
-    /// All that was made and one, and all weights.
+    /// The number of requests made plus one, and the sum of the weights.
     fn whole(&self) -> (u64, u64) {
         let is_in = self.members.iter().filter(|member| member.is_in);
         is_in.fold((1, 0), |(made, weights), member| (made + member.made, weights + u64::from(member.weight)))
     }
 
-    /// Whether one that waits on another worker than `own` may go now. True once.
+    /// Whether a job that waits on another thread than `own` may go now. Reports each only once.
     fn lets_others_go(&mut self, own: Option<ThreadId>) -> bool {
         let (whole, weights) = self.whole();
         let mut any = false;
@@ -136,8 +136,8 @@ impl Flow {
 }
 
 impl Member {
-    /// Whether its part of what was made is at most its share. Products of 64 bits each fit into
-    /// 128.
+    /// Whether its part of the requests made is at most its share. Products of two 64-bit numbers
+    /// fit into 128 bits.
     fn is_within(&self, whole: u64, weights: u64) -> bool {
         u128::from(self.made) * u128::from(weights) <= u128::from(self.weight) * u128::from(whole)
     }
@@ -171,7 +171,7 @@ mod tests {
         assert!(flows.may_go(1));
     }
 
-    /// One that ended holds nobody up, and one that begins late has nothing to catch up with.
+    /// A member that ended holds nobody up, and one that begins late has nothing to catch up with.
     #[test]
     fn members_come_and_go() {
         let flows = flows(&[1, 1]);
@@ -186,7 +186,7 @@ mod tests {
         assert!(!flows.ask(0) && flows.ask(1));
     }
 
-    /// A job that waits on another thread is to be woken, and once.
+    /// A job that waits on another thread is woken, and only once.
     #[test]
     fn who_waits_elsewhere_is_woken() {
         let flows = flows(&[1, 1]);
@@ -200,8 +200,8 @@ mod tests {
         assert!(!flows.made(1));
     }
 
-    /// Whichever is asked first, one may go, and after n requests none has more than one beyond its
-    /// share of them.
+    /// In whatever order jobs ask, at least one may go, and after n requests none has more than one
+    /// request beyond its share.
     #[test]
     fn shares_are_kept() {
         for weights in [&[1, 1][..], &[8, 1], &[3, 2, 1], &[1000, 1, 7, 500], &[5]] {

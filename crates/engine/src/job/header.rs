@@ -1,12 +1,13 @@
-//! What tells that data is what was written: a header in front of each block.
+//! The header in front of each block, by which a later read verifies that the data is what was
+//! written.
 //!
 //! ```text
 //!    0        4        8        12       16              24              32              40              48
 //!    │ magic  │ sum of │ length │ hash   │    offset     │  generation   │     seed      │ sum of data   │ data …
 //!    │        │ 8..48  │        │ kind   │  in the file  │ of the write  │  of the job   │               │
 //! ```
-//! All little-endian. The offset tells a misplaced write, the generation (the number of the write
-//! in its job) a lost one, the seed another run's data; the sums tell damage from all of these.
+//! All little-endian. The offset detects a misplaced write, the generation (the number of the write
+//! in its job) a lost one, and the seed data of another run. The sums detect damage.
 
 use super::sums::sum_of;
 use crc32c::crc32c;
@@ -16,24 +17,24 @@ const MAGIC: [u8; 4] = *b"SWv1";
 /// Bytes of a header.
 pub(crate) const HEADER_LEN: usize = 48;
 
-/// What a block is, by its writer.
+/// What identifies a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Identity {
     pub(crate) offset: u64,
-    /// Number of the write in its job, from 1; 0 where any is right.
+    /// Number of the write in its job, from 1; 0 accepts any.
     pub(crate) generation: u64,
-    /// The job's; 0 where any is right.
+    /// The job's seed; 0 accepts any.
     pub(crate) seed: u64,
 }
 
-/// What was expected and what is there, in words.
+/// What was expected and what was found, as text.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Wrong {
     pub(crate) expected: String,
     pub(crate) found: String,
 }
 
-/// Makes `block` one that [`check`] recognises.
+/// Writes a header into `block` that [`check`] accepts.
 pub(crate) fn stamp(block: &mut [u8], hash: &Hash, identity: Identity) {
     if let Hash::Pattern(pattern) = hash {
         return fill_pattern(block, pattern, identity.offset);
@@ -54,7 +55,7 @@ pub(crate) fn stamp(block: &mut [u8], hash: &Hash, identity: Identity) {
     header[4..8].copy_from_slice(&own.to_le_bytes());
 }
 
-/// Whether `block` is the one that `identity` says.
+/// Checks that `block` is the one that `identity` describes.
 pub(crate) fn check(block: &[u8], hash: &Hash, identity: Identity) -> Result<(), Wrong> {
     let Identity { offset, generation, seed } = identity;
     if let Hash::Pattern(pattern) = hash {
@@ -105,7 +106,7 @@ pub(crate) fn check(block: &[u8], hash: &Hash, identity: Identity) -> Result<(),
     }
 }
 
-/// Puts the header to `at` and what stands there to the front, or both back; 0 leaves them.
+/// Swaps the header with the bytes at `at`; a second call restores both. 0 does nothing.
 pub(crate) fn swap(block: &mut [u8], at: usize) {
     if at < HEADER_LEN || at + HEADER_LEN > block.len() {
         return;
@@ -114,7 +115,7 @@ pub(crate) fn swap(block: &mut [u8], at: usize) {
     front[..HEADER_LEN].swap_with_slice(&mut rest[..HEADER_LEN]);
 }
 
-/// Whether a block that was given back reads as zeroes.
+/// Checks that a block that was trimmed reads as zeroes.
 pub(crate) fn check_zeroes(block: &[u8]) -> Result<(), Wrong> {
     match block.iter().position(|&byte| byte != 0) {
         None => Ok(()),
@@ -125,7 +126,7 @@ pub(crate) fn check_zeroes(block: &[u8]) -> Result<(), Wrong> {
     }
 }
 
-/// Fills `block` with the pattern from its start on.
+/// Fills `block` with the pattern, which starts at its first byte.
 pub(crate) fn fill_pattern(block: &mut [u8], pattern: &Pattern, offset: u64) {
     if pattern.bytes.is_empty() {
         return block.fill(0);
@@ -233,8 +234,8 @@ mod tests {
         assert_eq!(check_zeroes(&[0, 0, 7]).unwrap_err().found, "0x07 at byte 2 of the block");
     }
 
-    /// Behind the header the pattern begins at its own first byte, and its expected bytes are
-    /// reported.
+    /// Behind the header the pattern begins at its own first byte; a mismatch reports the expected
+    /// bytes.
     #[test]
     fn a_pattern_stands_behind_a_header() {
         let hash = Hash::HeaderPattern(Pattern { bytes: vec![1, 2, 3], offsets_at: vec![] });

@@ -1,5 +1,5 @@
-//! What only some jobs ask to be told of each request beside their tape: rows, histograms over
-//! time, where it was.
+//! Logs of single requests that only some jobs ask for beside their tape: rows, histograms over
+//! time, offsets.
 
 use super::places::Places;
 use super::slots::Slot;
@@ -8,7 +8,7 @@ use stats::job::{HistogramRow, JobOutcome, LogRow};
 use stats::{Ended, Histogram, Noted};
 use workload::job::{EngineKind, JobPlace, JobSpec, PerDirection, Region};
 
-/// What a job's tape notes.
+/// What a job's tape is asked to record.
 pub(crate) fn noted(spec: &JobSpec) -> Noted {
     Noted {
         slices: Some(spec.logs.interval),
@@ -19,7 +19,7 @@ pub(crate) fn noted(spec: &JobSpec) -> Noted {
     }
 }
 
-/// Watches the requests of one job.
+/// The logs of one job's requests.
 pub(crate) struct RequestLogs {
     start: Time,
     each_request: bool,
@@ -28,18 +28,18 @@ pub(crate) struct RequestLogs {
     places: Option<Places>,
 }
 
-/// Service times over intervals.
+/// Histograms of service time over intervals.
 struct Histograms {
     interval: Span,
     end: Time,
-    /// The longest block of each direction.
+    /// The largest block of each direction.
     blocks: PerDirection<u32>,
     recent: PerDirection<Histogram>,
     rows: Vec<HistogramRow>,
 }
 
 impl RequestLogs {
-    /// From `start` on, of requests in these parts of files; `None` where nothing of it was asked.
+    /// Logs from `start` on, of requests to `regions`; `None` if the job asks for no log.
     pub(crate) fn new(spec: &JobSpec, regions: &[Region], start: Time) -> Option<Box<RequestLogs>> {
         let logs = &spec.logs;
         let asked = logs.each_request || logs.histogram_interval.is_some() || logs.coverage.is_some();
@@ -61,7 +61,7 @@ impl RequestLogs {
         })
     }
 
-    /// Notes a request that ended well.
+    /// Records a request that succeeded.
     pub(crate) fn ended(&mut self, slot: &Slot, ended: &Ended) {
         let Ended { due, made, handed, end, .. } = *ended;
         let (direction, clat) = (slot.direction, end.since(handed));
@@ -78,7 +78,7 @@ impl RequestLogs {
         }
     }
 
-    /// Ends the intervals that are over.
+    /// Closes the intervals that are over.
     pub(crate) fn roll(&mut self, now: Time) {
         if let Some(histograms) = &mut self.histograms {
             while now >= histograms.end {
@@ -88,7 +88,7 @@ impl RequestLogs {
         }
     }
 
-    /// Puts all into `outcome`.
+    /// Moves the logs into `outcome`.
     pub(crate) fn finish(mut self, end: Time, outcome: &mut JobOutcome) {
         self.roll(end);
         outcome.coverage = self.places.map(|places| places.coverage);
@@ -112,8 +112,8 @@ impl Histograms {
     }
 }
 
-/// Whether a job's requests are handed over to something that works on them while the job goes on.
-/// A call that blocks hands nothing over, and as in fio no time is logged for it.
+/// Whether a job's requests are asynchronous, so that submission and service can be told apart. A
+/// blocking call has no submission, and as in fio no submission time is logged for it.
 fn hands_over(spec: &JobSpec) -> bool {
     match spec.place {
         JobPlace::Files(_) => spec.engine == EngineKind::Uring,

@@ -1,9 +1,10 @@
-//! On which processor a worker is nearest to its disk.
+//! Which processor is nearest to a worker's disk.
 //!
-//! A disk with one queue has one interrupt, and one processor takes it. A worker on that processor
-//! is woken without a message to another one, which may have to be woken itself first: on a virtio
-//! disk with two processors that gave a fifth more requests a second at depth 1. Disks with a queue
-//! for each processor answer where they are asked, so there is nothing to choose.
+//! A disk with one queue has one interrupt, which one processor takes. A worker on that processor
+//! wakes without an inter-processor message, and without waiting for another processor to leave
+//! idle. On a virtio disk with two processors that gave a fifth more requests a second at depth 1.
+//! A disk with a queue for each processor completes where it was asked, so there is nothing to
+//! choose.
 
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
@@ -11,22 +12,22 @@ use storage::major_minor;
 use uring::usage;
 use workload::job::{MemoryPolicy, Numa};
 
-/// A processor, and the disk whose interrupts it takes.
+/// A processor, and the disk whose interrupts it handles.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Near {
     pub(crate) processor: u32,
     pub(crate) disk: String,
 }
 
-/// What the kernel tells of its disks and interrupts: folders of its own, or made up by a test.
+/// Where the kernel describes its disks and interrupts: its own folders, or those of a test.
 struct Kernel {
     sys: PathBuf,
     proc: PathBuf,
 }
 
-/// The processor for a worker that reads and writes these files directly. `None` where they are on
-/// several disks, where the disk has several queues or none that is known, and where this process
-/// may not run on that processor.
+/// The best processor for a worker with direct I/O to these files. `None` if they are on several
+/// disks, if the disk has several queues or none that is known, or if this process may not run
+/// there.
 pub(crate) fn near(paths: &[PathBuf]) -> Option<Near> {
     let mut devices: Vec<u64> = paths.iter().map(|path| device_of(path)).collect::<Option<_>>()?;
     devices.sort_unstable();
@@ -35,7 +36,7 @@ pub(crate) fn near(paths: &[PathBuf]) -> Option<Near> {
     Kernel { sys: "/sys".into(), proc: "/proc".into() }.near(device)
 }
 
-/// Places the calling thread and its memory on a machine's nodes; the reason where that cannot be.
+/// Binds the calling thread and its memory to NUMA nodes; an error says why that is not possible.
 pub(crate) fn settle(numa: &Numa) -> Result<(), String> {
     let processors_of = |node: &u32| {
         let path = format!("/sys/devices/system/node/node{node}/cpulist");
@@ -77,8 +78,8 @@ impl Kernel {
         Some(Near { processor, disk: disk.file_name()?.to_string_lossy().into_owned() })
     }
 
-    /// The interrupt of the disk's controller that came most often: others tell of changes to the
-    /// disk, which are rare.
+    /// The most frequent interrupt of the disk's controller. The others report changes of
+    /// configuration, which are rare.
     fn busiest_of(&self, disk: &Path) -> Option<u32> {
         let controller = std::fs::canonicalize(disk.join("device")).ok()?;
         let own = controller.ancestors().take(3).find_map(|folder| std::fs::read_dir(folder.join("msi_irqs")).ok())?;
@@ -92,7 +93,7 @@ impl Kernel {
         counts.lines().filter_map(count).max().map(|(_, number)| number)
     }
 
-    /// The one processor that takes an interrupt.
+    /// The processor that handles an interrupt, if it is only one.
     fn processor_of(&self, interrupt: u32) -> Option<u32> {
         let text = self.proc.join(format!("irq/{interrupt}/effective_affinity_list"));
         match list(&std::fs::read_to_string(text).ok()?)[..] {
@@ -102,7 +103,7 @@ impl Kernel {
     }
 }
 
-/// A list as `0-3,8`; what is no number is left out.
+/// Parses a list such as `0-3,8`; what is not a number is left out.
 fn list(text: &str) -> Vec<u32> {
     let range = |part: &str| -> Option<std::ops::RangeInclusive<u32>> {
         let (first, last) = part.split_once('-').unwrap_or((part, part));
@@ -121,7 +122,7 @@ mod tests {
         std::fs::write(path, text).unwrap();
     }
 
-    /// A virtio disk with one queue, whose partition is asked for: device number 254:1.
+    /// A virtio disk with one queue; the file is on its partition, device number 254:1.
     fn machine(allowed: &str, queues: u32) -> Option<Near> {
         let root = tempfile::tempdir().unwrap();
         let (sys, proc) = (root.path().join("sys"), root.path().join("proc"));

@@ -1,20 +1,20 @@
-//! Where a job's requests went: counted by slices of all that it uses, where that was asked for.
+//! Counts a job's requests by their place in its files, for jobs that ask for it.
 
 use stats::job::Coverage;
 use workload::job::{JobSpec, Region};
 
-/// The places of a job's files one behind the other.
+/// All files of a job one after the other, in slices of equal length.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
-    /// For each file: where its part begins, and the number of its first place.
+    /// For each file: the start of its region, and the number of its first slice.
     files: Vec<(u64, u64)>,
-    /// What places are apart, in bytes.
+    /// Length of a slice in bytes.
     apart: u64,
     pub(crate) coverage: Coverage,
 }
 
 impl Places {
-    /// No request yet.
+    /// Counters at zero.
     pub(crate) fn new(spec: &JobSpec, regions: &[Region], slices: u32) -> Places {
         let apart = u64::from(spec.reach.least_block()).max(1);
         let mut places = 0;

@@ -1,5 +1,4 @@
-//! Everything about the jobs' storage that is settled before the first request: sizes, safety,
-//! space, lay-out.
+//! What is settled about the jobs' storage before the first request: sizes, safety, space, lay-out.
 
 use super::prepared::Prepared;
 use super::site::{Ahead, Site, survey, writes};
@@ -8,7 +7,7 @@ use block::Span;
 use storage::{Consent, Place};
 use workload::job::{EngineKind, JobPlace, JobSpec, WriteSync};
 
-/// Why nothing was run: a line for each thing that is wrong.
+/// Why nothing was run: one line for each problem.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", .0.join("\n"))]
 pub struct SetupError(pub Vec<String>);
@@ -17,11 +16,11 @@ pub struct SetupError(pub Vec<String>);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct OpenError(pub(crate) String);
 
-/// Longest request of a job: a slot of the workers' slabs.
+/// Largest request of a job: a slot of the workers' slabs.
 const BLOCK_MOST: u32 = 64 << 20;
 
-/// Looks at all jobs, then lays out what is missing. Nothing is written before everything was found
-/// in order. A stop leaves the rest as it is, for jobs that will not run.
+/// Checks all jobs, then lays out what is missing. Nothing is written before all checks have
+/// passed. A stop leaves the remaining files as they are; the jobs do not run then.
 pub(super) fn prepare(
     specs: &[JobSpec],
     settings: &RunSettings,
@@ -48,8 +47,7 @@ pub(super) fn prepare(
     Ok(jobs)
 }
 
-/// The same for one job whose requests became known in the course of the run. One line says what is
-/// wrong.
+/// [`prepare`] for one job whose requests became known during the run. An error is one line.
 pub(super) fn prepare_late(
     spec: &JobSpec,
     index: usize,
@@ -68,7 +66,7 @@ pub(super) fn prepare_late(
     }
 }
 
-/// Looks at a job's places; a line for each thing that is wrong.
+/// Checks a job's places; an error has a line for each problem.
 fn surveyed(
     spec: &JobSpec,
     index: usize,
@@ -77,7 +75,7 @@ fn surveyed(
     ahead: &mut Ahead,
 ) -> Result<Prepared, Vec<String>> {
     let (spec, notes) = adjusted(spec);
-    // A job may be named instead of all of its files.
+    // Consent may name the job instead of its files.
     let is_named = settings.destroy.contains(&spec.name);
     let consent = if is_named { consent.clone().to_all() } else { consent.clone() };
     let survey = survey(&spec, &consent, ahead).and_then(|sites| {
@@ -90,8 +88,8 @@ fn surveyed(
     }
 }
 
-/// What is wrong with many files in the same way is said of the first of them; a line begins with
-/// its file.
+/// Merges lines that report the same problem for many files into one for the first. A line begins
+/// with its file.
 fn folded(lines: Vec<String>) -> Vec<String> {
     let wrong = |line: &str| match line.split_once(": ") {
         Some((file, wrong)) => wrong.replace(file, ""),
@@ -118,7 +116,7 @@ fn lay_out(job: &mut Prepared, watch: &mut dyn Watch) -> Result<(), String> {
     sites.iter_mut().try_for_each(|site| site.lay_out(spec, watch).map_err(|line| format!("{}: {line}", spec.name)))
 }
 
-/// What was said that may be destroyed, and is not written by any job.
+/// Entries of the consent that no job writes to.
 fn idle(consent: &Consent, specs: &[JobSpec]) -> Vec<String> {
     let places = |spec: &JobSpec| -> Vec<Place> {
         match &spec.place {
@@ -133,7 +131,7 @@ fn idle(consent: &Consent, specs: &[JobSpec]) -> Vec<String> {
     consent.idle(&places, &names)
 }
 
-/// What is wrong with a job by itself.
+/// Problems of a job by itself.
 fn objections(spec: &JobSpec, settings: &RunSettings) -> Vec<String> {
     let mut found = Vec::new();
     let mut note = |what: String| found.push(format!("{}: {what}", spec.name));
@@ -159,7 +157,7 @@ fn objections(spec: &JobSpec, settings: &RunSettings) -> Vec<String> {
     found
 }
 
-/// A job as it can be done, and what the user should know of the difference.
+/// The job as it can be run, and notes on how that differs from what was asked.
 pub(super) fn adjusted(spec: &JobSpec) -> (JobSpec, Vec<String>) {
     let mut spec = spec.clone();
     let mut notes = Vec::new();

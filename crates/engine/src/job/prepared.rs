@@ -19,21 +19,21 @@ use workload::job::{Direction, EngineKind, FileLock, JobPlace, JobSpec};
 pub(crate) struct Prepared {
     pub(crate) spec: JobSpec,
     pub(crate) index: usize,
-    /// Where it is and what of it is used; one of an export or of nothing, as many as there are
-    /// files.
+    /// Where it is, and what part of it is used. For an export or the null place, as many as there
+    /// are files.
     pub(crate) sites: Vec<Site>,
     pub(crate) notes: Vec<String>,
-    /// Why it cannot run after all.
+    /// Why it cannot run, if that was found late.
     pub(crate) trouble: Option<OpenError>,
 }
 
 impl Prepared {
-    /// The files.
+    /// The paths of its files.
     pub(crate) fn paths(&self) -> Vec<PathBuf> {
         self.sites.iter().filter_map(|site| site.permit.path().cloned()).collect()
     }
 
-    /// Opens its storage on the worker that `io` is of.
+    /// Opens its storage on the worker that owns `io`.
     pub(crate) fn open(
         &self,
         io: &Io,
@@ -50,7 +50,7 @@ impl Prepared {
         let backend = match (&spec.place, spec.engine, near) {
             (JobPlace::Null { .. }, ..) => "nothing".into(),
             (JobPlace::Named { .. }, ..) => {
-                // It may have grown since it was asked about.
+                // The export may have grown since it was checked.
                 let region = self.sites[0].region_in(&spec, sizes[0]);
                 regions = vec![region.map_err(|line| OpenError(format!("{}: {line}", spec.name)))?];
                 let word = match self.sites[0].permit.kind() {
@@ -75,7 +75,7 @@ impl Prepared {
         Ok(Runner::new(&Context::Wall(io.clone()), parts))
     }
 
-    /// Removes the job's files, makes them anew, and opens them.
+    /// Removes the job's files, creates them again, and opens them.
     fn renewal(&self, io: &Io, board: &Arc<Board>) -> Renew {
         let (job, io, board) = (self.clone(), io.clone(), Arc::clone(board));
         Box::new(move || {
@@ -107,7 +107,7 @@ impl Prepared {
         Ok(opened)
     }
 
-    /// Puts the files into the page cache, or out of it, as asked.
+    /// Loads the files into the page cache, or drops them from it, as asked.
     fn warm(&self) -> Result<(), String> {
         let layout = &self.spec.layout;
         if !layout.read_ahead && !layout.invalidate {
@@ -123,7 +123,7 @@ impl Prepared {
         Ok(())
     }
 
-    /// How its files are dropped from the page cache, where they go through it.
+    /// How to drop its files from the page cache, if they use it.
     fn forgetting(&self) -> Option<Forget> {
         let paths = self.paths();
         let cached = !self.spec.direct && !paths.is_empty();
@@ -131,7 +131,8 @@ impl Prepared {
     }
 }
 
-/// Drops a file from the page cache. Only an advice: a file in memory alone has no other place.
+/// Drops a file from the page cache. The call is only advice, and a file in memory exists nowhere
+/// else.
 fn drop_cache(path: &Path) {
     let _ = std::fs::File::open(path).and_then(|file| uring::space::drop_cache(&file));
 }
@@ -146,7 +147,7 @@ fn calls(spec: &JobSpec) -> Calls {
     Calls { space: spec.calls.space, lock }
 }
 
-/// When it starts within its stage: drawn from its seed.
+/// When it starts within its stage, drawn from its seed.
 pub(super) fn delay(spec: &JobSpec) -> Span {
     let start = &spec.start;
     let range = start.delay_most.saturating_sub(start.delay_least).as_nanos();
@@ -155,8 +156,8 @@ pub(super) fn delay(spec: &JobSpec) -> Span {
     start.delay_least + Span::from_nanos(part as u64)
 }
 
-/// A worker's ring for these jobs: room for all that can be in flight, and no more memory than
-/// that.
+/// Settings of a worker's ring: room for everything that these jobs can have in flight, and no more
+/// memory than that.
 pub(crate) fn io_settings(jobs: &[Prepared]) -> IoSettings {
     let (mut slab, mut in_flight, mut files, mut ring) = (0u64, 0u64, 0u32, 0u64);
     for Prepared { spec, sites, .. } in jobs {
@@ -165,14 +166,14 @@ pub(crate) fn io_settings(jobs: &[Prepared]) -> IoSettings {
         let connections: u64 = sites.iter().map(|site| u64::from(site.permit.connections())).sum();
         let connections = connections.max(1);
         let block = u64::from(spec.reach.most_block()).next_power_of_two().max(4096);
-        // A slot is out for each request in flight; a job that reads and writes keeps its buffers
-        // for writes meanwhile.
+        // Each request in flight holds a slot. A job that reads and writes also keeps its write
+        // buffers.
         let keeps = if spec.reach.mix.has(Direction::Read) || spec.verify.is_some() { 1 } else { 0 };
         let sides = keeps + u64::from(spec.reach.mix.has(Direction::Write));
         let (bytes, extra) = match spec.place {
             JobPlace::Null { .. } => (if spec.reach.mix.has(Direction::Write) { depth * block } else { 0 }, 0),
-            // What is received, and headers; the parts of requests that are split have memory of
-            // their own.
+            // Slots for received data and for headers; parts of split requests have memory of their
+            // own.
             JobPlace::Named { .. } => {
                 let parts = if sites.iter().any(|site| site.permit.splits()) { depth * block * 2 } else { 0 };
                 (depth * block * sides.max(1), connections * 2 * NbdTarget::MEMORY.0 + parts)
@@ -191,7 +192,7 @@ pub(crate) fn io_settings(jobs: &[Prepared]) -> IoSettings {
         entries: in_flight.next_power_of_two().clamp(8, 4096) as u32,
         in_flight: in_flight.clamp(1, 1 << 20) as u32,
         slab: Bytes(slab.max(4096)),
-        // Pinning costs half a millisecond a MiB at the start, and helps small requests only.
+        // Registering takes half a millisecond a MiB at the start, and helps only small requests.
         registered: Bytes(ring.min(REGISTERED_MOST)),
         files: files.min(32768),
         kernel_polls: jobs
@@ -203,5 +204,5 @@ pub(crate) fn io_settings(jobs: &[Prepared]) -> IoSettings {
     }
 }
 
-/// At most so much of a worker's buffers is registered.
+/// At most this much of a worker's buffers is registered with the kernel.
 const REGISTERED_MOST: u64 = 16 << 20;

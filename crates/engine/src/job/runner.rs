@@ -1,11 +1,11 @@
-//! One job on its worker: takes ends, makes what is due, and knows what comes next.
+//! One job on its worker: takes completions, makes what is due, and moves from stage to stage.
 //!
 //! ```text
 //!   Waiting ─► Loading ─► Draining ─► (Settling ─►) Checking ─► Draining ─► (next pass: Loading) ─► Flushing ─► Ended
 //! ```
-//! A job without verification goes from pass to pass without stopping. What went through the page
-//! cache is settled before it is checked: flushed and dropped from there, so that what is read is
-//! what the storage has. Whatever ends a job early lets what is in flight come home first.
+//! A job without verification goes from pass to pass without stopping. Data in the page cache is
+//! settled before it is checked: flushed and dropped, so that the check reads what the storage has.
+//! Whatever ends a job early, requests in flight complete first.
 
 mod finish;
 mod requests;
@@ -33,7 +33,7 @@ use workload::job::{Ends, EngineKind, JobDraft, JobPlace, JobSpec, JobStream, Pe
 /// A job on its worker.
 pub(crate) struct Runner {
     spec: JobSpec,
-    /// Its number in the run.
+    /// Its index in the run.
     index: usize,
     board: Arc<Board>,
     target: Box<dyn Target>,
@@ -42,37 +42,37 @@ pub(crate) struct Runner {
     regions: Vec<Region>,
     stream: JobStream,
     stage: Stage,
-    /// The last pass began another stage.
+    /// Whether the last pass moved on to another stage.
     is_new_stage: bool,
-    /// What comes when nothing is in flight any more.
+    /// What follows once nothing is in flight.
     after: After,
     slots: Slots,
     completions: Vec<Completion>,
     tape: Tape,
-    /// Flushes with all that describes the file.
+    /// Number of flushes with all metadata (`fsync`, not `fdatasync`).
     syncs_whole: u64,
     logs: Option<Box<RequestLogs>>,
-    /// What was moved before measuring began.
+    /// Bytes transferred before measuring began.
     ramp_bytes: PerDirection<u64>,
     filler: Filler,
     checker: Option<Checker>,
     search: Option<Search>,
     steadiness: Option<Steadiness>,
-    /// A request that could not go yet: a write over one in flight, or no memory for it.
+    /// A request that cannot be made yet: a write that overlaps one in flight, or one without a
+    /// buffer.
     held: Option<JobDraft>,
     not_before: Option<Time>,
     depth: u32,
-    /// Requests that are handed over as soon as so many are made.
+    /// Number of new requests that are submitted as a burst.
     burst: Option<usize>,
-    /// The latest time that is known: the start of a pass, the end of a request that a target
-    /// waited for, and each burst.
+    /// The latest time that is known: the start of the pass, the end of a blocking request, or the
+    /// last burst.
     latest: Time,
-    /// Places that must be free, and ends that must have come, before new requests are made.
+    /// Whether requests may be made until the depth is reached again; see `may_refill`.
     refilling: bool,
     ended_since_refill: u32,
     writes_since_sync: u32,
-    /// A flush of this file is to come before the next request; `true` with all that describes the
-    /// file.
+    /// A flush of this file that must come before the next request; `true` includes all metadata.
     flush_due: Option<(u32, bool)>,
     requests_since_think: u32,
     thinking_until: Option<Time>,
@@ -90,22 +90,22 @@ pub(crate) struct Runner {
     interrupted: bool,
     notes: Vec<String>,
     backend: String,
-    /// What was asked, where that is to be told.
+    /// The log of requests as asked, if the job wants one.
     asked: Vec<AskedRow>,
     renew: Option<Renew>,
     forget: Option<Forget>,
-    /// How often the files' cache was dropped for a way that began anew.
+    /// For how many rounds of the files their cache was dropped.
     rounds: u64,
     losses: LossCounts,
 }
 
-/// Makes a job's files anew and opens them.
+/// Creates a job's files again and opens them.
 pub(crate) type Renew = Box<dyn FnMut() -> Result<Box<dyn Target>, OpenError>>;
 
-/// Drops what the system holds of a job's files in its page cache.
+/// Drops a job's files from the page cache.
 pub(crate) type Forget = Box<dyn FnMut()>;
 
-/// What a runner is made of.
+/// The parts of a runner.
 pub(crate) struct Parts {
     pub(crate) spec: JobSpec,
     pub(crate) index: usize,
@@ -115,13 +115,13 @@ pub(crate) struct Parts {
     pub(crate) regions: Vec<Region>,
     pub(crate) notes: Vec<String>,
     pub(crate) backend: String,
-    /// What of its connections is lost, where it has some; counted by the target.
+    /// Connections and data lost, counted by the target.
     pub(crate) losses: LossCounts,
-    /// It starts then, if the jobs that it waits for have ended.
+    /// Its earliest start; it also waits for the jobs it must follow.
     pub(crate) start: Time,
-    /// For a job whose files are made anew for each loop.
+    /// Set for a job whose files are created again for each loop.
     pub(crate) renew: Option<Renew>,
-    /// For a job whose files go through the page cache.
+    /// Set for a job whose files use the page cache.
     pub(crate) forget: Option<Forget>,
 }
 
@@ -142,7 +142,7 @@ enum After {
     Pass,
     /// Check what was written, then go on with the same pass.
     Backlog,
-    /// Check if the job is whole, flush, end.
+    /// Check if the job is complete, flush, end.
     End,
     /// Flush and end.
     Failure,
@@ -152,25 +152,25 @@ enum After {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum HeldBack {
     No,
-    /// Until the others have caught up.
+    /// Waits until the others have caught up.
     Others,
-    /// It looks again then.
+    /// Looks again at this time.
     Until(Time),
 }
 
-/// When things happen, or happened.
+/// Times of the job's stages.
 #[derive(Clone, Copy, Debug, Default)]
 struct Times {
     start: Time,
     measured_from: Time,
     ramp_end: Option<Time>,
     runtime_end: Option<Time>,
-    /// When loading was over; the end of measuring without a check.
+    /// The end of loading; also the end of measuring, unless data is checked.
     loaded: Option<Time>,
     end: Time,
 }
 
-/// A rate that must be kept.
+/// Watches a rate that must be kept.
 #[derive(Clone, Copy, Debug)]
 struct FloorWatch {
     direction: workload::job::Direction,
@@ -243,12 +243,12 @@ impl Runner {
         }
     }
 
-    /// Its number in the run.
+    /// Its index in the run.
     pub(crate) fn index(&self) -> usize {
         self.index
     }
 
-    /// Ends early, as a job that was interrupted.
+    /// Ends the job early, as interrupted.
     pub(crate) fn stop(&mut self, now: Time) {
         if self.stage == Stage::Ended {
             return;
@@ -267,37 +267,37 @@ impl Runner {
         }
     }
 
-    /// Requests that ended well, for sharing a thread's processor time.
+    /// Requests that succeeded, for dividing a thread's processor time among jobs.
     pub(crate) fn ops(&self) -> u64 {
         Totals::of(&self.tape).ops
     }
 
-    /// What it did.
+    /// The job's outcome.
     pub(crate) fn finish(self) -> JobOutcome {
         finish::outcome(self)
     }
 
-    /// What it did so far.
+    /// The job's outcome so far.
     pub(crate) fn so_far(&self, now: Time) -> JobOutcome {
         finish::so_far(self, now)
     }
 
-    /// Fails before its start: it cannot run after all.
+    /// Fails before its start, because it cannot run.
     pub(crate) fn refuse(&mut self, text: &str, now: Time) {
-        /// EINVAL: nothing was asked of the storage.
+        /// EINVAL: the storage was never asked.
         const REFUSED: i32 = 22;
         self.times.measured_from = now;
         let text = text.strip_prefix(&format!("{}: ", self.spec.name)).unwrap_or(text).to_owned();
         self.fail(REFUSED, text, now);
     }
 
-    /// The first failure stays.
+    /// Keeps only the first failure.
     fn fail(&mut self, number: i32, text: String, now: Time) {
         self.error.get_or_insert(JobError { number, text });
         self.drain(After::Failure, now);
     }
 
-    /// Makes nothing new; what is in flight comes home first.
+    /// Stops making requests and waits for those in flight.
     fn drain(&mut self, after: After, now: Time) {
         if matches!(self.stage, Stage::Loading) && after != After::Backlog {
             self.times.loaded = Some(now);
@@ -311,14 +311,14 @@ impl Runner {
 }
 
 impl Actor for Runner {
-    /// One look: takes ends, ends intervals, makes what is due.
+    /// One pass: takes completions, closes intervals, makes what is due.
     fn pass(&mut self, now: Time) {
         if self.stage == Stage::Ended || (self.stage == Stage::Waiting && !self.may_start(now)) {
             return;
         }
         self.latest = now;
         self.take(now);
-        // Behind a call that blocked it is later than when the worker looked.
+        // After a blocking call this is later than the start of the pass.
         let now = self.latest;
         self.look(now);
         self.issue(now);
@@ -331,14 +331,15 @@ impl Actor for Runner {
         let mut next = match self.stage {
             Stage::Ended => return Wakeup::Idle,
             Stage::Waiting => return Wakeup::At(self.waits_until(now)),
-            // What the next stage has to make is made at once: no end would wake the worker for it.
+            // A new stage makes its requests at once, since no completion would wake the worker for
+            // it.
             _ if self.is_new_stage => return Wakeup::Now,
             _ => Time::MAX,
         };
         match self.held_back {
             HeldBack::No => {}
             HeldBack::Others if self.board.flows().may_go(self.index) => return Wakeup::Now,
-            // The job that lets it go wakes it.
+            // The job that lets this one go wakes the worker.
             HeldBack::Others => {}
             HeldBack::Until(time) => next = next.min(time),
         }
@@ -357,13 +358,13 @@ impl Actor for Runner {
         self.target.next_wakeup().sooner(own)
     }
 
-    /// Whether some were made since the last hand-over.
+    /// Whether requests were made that are not submitted yet.
     fn has_fresh(&self) -> bool {
         self.slots.fresh() > 0
     }
 
-    /// The requests that were made since the last call go to the kernel now: at once where the job
-    /// hands over in bursts, in the worker's next turn otherwise.
+    /// Marks the requests made since the last call as submitted. A job with bursts submits them
+    /// now, others in the worker's next turn.
     fn hand_over(&mut self, now: Time) {
         let count = self.slots.hand_over(now);
         if count == 0 {
@@ -380,10 +381,10 @@ impl Actor for Runner {
     }
 }
 
-/// Direct requests go to the disk in small bursts, and waiting is a call of its own: the disk works
-/// on the first while the worker still counts ends and makes the others. A virtio disk tells ends
-/// all together when it has nothing left to do, so what passes until the first burst is time that
-/// it stands still.
+/// Burst size for direct I/O, which is submitted in small bursts, apart from the wait. Thus the
+/// disk works on the first burst while the worker still takes completions and makes more requests.
+/// A virtio disk reports its completions all at once when it has run dry, so it would be idle until
+/// the first burst.
 fn burst_of(spec: &JobSpec) -> Option<usize> {
     const DIRECT: usize = 8;
     let direct = spec.direct && spec.engine == EngineKind::Uring && matches!(spec.place, JobPlace::Files(_));

@@ -1,16 +1,16 @@
-//! Looks for the highest depth that keeps a latency: halves the range between a depth that kept it
+//! Finds the highest depth that keeps a latency limit, by bisection between a depth that kept it
 //! and one that did not.
 
 use block::{Span, Time};
 use stats::job::LatencyFinding;
 use workload::job::LatencySearch;
 
-/// One job's search.
+/// The search of one job.
 pub(crate) struct Search {
     rule: LatencySearch,
-    /// The highest depth known to be good, 0 while none is.
+    /// The highest depth known to keep the limit; 0 while none is known.
     good: u32,
-    /// The lowest known to be bad; one more than the highest allowed while none is.
+    /// The lowest depth known to break it; one more than the highest allowed while none is known.
     bad: u32,
     depth: u32,
     ends: u64,
@@ -19,30 +19,30 @@ pub(crate) struct Search {
     tried: u32,
 }
 
-/// What follows.
+/// What the job does next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// Go on as it is.
+    /// Continue at the same depth.
     Same,
-    /// Go on at this depth.
+    /// Continue at this depth.
     Depth(u32),
-    /// The highest depth is found.
+    /// The search is over.
     Found(LatencyFinding),
 }
 
 impl Search {
-    /// Up to depth `most`, which is tried first.
+    /// A search up to depth `most`, which is tried first.
     pub(crate) fn new(rule: LatencySearch, most: u32) -> Search {
         Search { rule, good: 0, bad: most + 1, depth: most, ends: 0, slow: 0, window_end: None, tried: 0 }
     }
 
-    /// Counts a request's service time.
+    /// Records a request's service time.
     pub(crate) fn count(&mut self, clat: Span) {
         self.ends += 1;
         self.slow += u64::from(clat > self.rule.target);
     }
 
-    /// Looks whether the window is over.
+    /// Evaluates the window if it is over.
     pub(crate) fn look(&mut self, now: Time) -> Step {
         let end = *self.window_end.get_or_insert(now + self.rule.window);
         if now < end || self.ends == 0 || self.good + 1 == self.bad {
@@ -62,7 +62,7 @@ impl Search {
         Step::Depth(self.depth)
     }
 
-    /// Whether the job goes on when it has found.
+    /// Whether the job continues after the search.
     pub(crate) fn goes_on(&self) -> bool {
         self.rule.goes_on
     }
@@ -72,7 +72,7 @@ impl Search {
 mod tests {
     use super::*;
 
-    /// A device on which depth d takes d × 10 µs.
+    /// A device that takes d × 10 µs at depth d.
     fn found(target_us: u64, most: u32) -> LatencyFinding {
         let (target, window) = (Span::from_micros(target_us), Span::from_millis(10));
         let mut search = Search::new(LatencySearch { target, window, percent: 99.0, goes_on: false }, most);

@@ -1,7 +1,7 @@
-//! Load jobs in virtual time: the same runners, over one simulated device.
+//! Load jobs in virtual time: the same runners, on one simulated device.
 //!
-//! Every file, device or export that a job names is a range of the device, one behind the other in
-//! the order in which they are first named, as long as the jobs together use of it.
+//! Every file, device or export that a job names becomes a range of the device. Ranges follow each
+//! other in the order in which they are first named, each as long as the jobs need it.
 
 use super::board::Board;
 use super::context::Context;
@@ -23,14 +23,14 @@ use std::sync::Arc;
 use storage::LossCounts;
 use workload::job::{FileSpec, JobPlace, JobSpec, Region};
 
-/// [`Watch::complete`](super::Watch::complete) as a function.
+/// The type of [`Watch::complete`](super::Watch::complete) as a function.
 pub type Completing<'a> = dyn FnMut(usize, &[JobOutcome]) -> Result<Option<JobSpec>, String> + 'a;
 
 /// Jobs that are ready to run in virtual time.
 #[derive(Clone, Debug)]
 pub struct Simulation {
     jobs: Vec<Job>,
-    /// Where each file begins on the device, and its length.
+    /// For each file its start on the device and its length.
     bases: HashMap<PathBuf, (u64, u64)>,
     size: Bytes,
 }
@@ -39,18 +39,18 @@ pub struct Simulation {
 struct Job {
     spec: JobSpec,
     notes: Vec<String>,
-    /// What of each of its files is used, and where on the device the file begins.
+    /// The region of each of its files that is used, and the file's start on the device.
     regions: Vec<Region>,
     bases: Vec<u64>,
     paths: Vec<PathBuf>,
 }
 
 impl Simulation {
-    /// Checks the jobs and lays their files out on a device.
+    /// Checks the jobs and assigns their files to ranges of a device.
     ///
     /// # Errors
-    /// A job needs what a simulated device has not: data that is kept, a file whose size nothing
-    /// says, programs that run beside it.
+    /// A job needs what a simulated device does not have: stored data, a file of unknown size, or
+    /// programs that are run beside it.
     pub fn of(specs: &[JobSpec]) -> Result<Simulation, SetupError> {
         let mut wrong = Vec::new();
         let mut space = Space::default();
@@ -69,13 +69,13 @@ impl Simulation {
         Ok(Simulation { jobs, bases, size: Bytes(space.lengths.iter().map(|(_, length)| length).sum()) })
     }
 
-    /// How large the device must be.
+    /// The size that the device must have.
     pub fn size(&self) -> Bytes {
         self.size
     }
 
-    /// Runs all jobs over `device` by `clock`; their outcomes in the same order. `stop` is asked
-    /// before each pass whether all is to end; `complete` is
+    /// Runs all jobs on `device` with `clock`; returns their outcomes in the same order. `stop` is
+    /// asked before each pass whether to end; `complete` is
     /// [`Watch::complete`](super::Watch::complete).
     pub fn run<D: Driver + Clone + 'static>(
         self,
@@ -108,7 +108,7 @@ impl Simulation {
 
 /// Jobs in virtual time.
 struct Virtual<'s, D> {
-    /// Those of later stages.
+    /// The jobs of later stages.
     waiting: std::vec::IntoIter<Job>,
     bases: HashMap<PathBuf, (u64, u64)>,
     specs: &'s [JobSpec],
@@ -152,7 +152,7 @@ impl<D: Driver + Clone + 'static> Crews for Virtual<'_, D> {
 }
 
 impl Job {
-    /// A job whose files are there in `bases`. One line says what is wrong.
+    /// A job whose files have ranges in `bases`. An error is one line.
     fn of(spec: &JobSpec, bases: &HashMap<PathBuf, (u64, u64)>) -> Result<Job, String> {
         let (spec, notes) = adjusted(spec);
         let mut job = Job { notes, regions: Vec::new(), bases: Vec::new(), paths: Vec::new(), spec };
@@ -197,7 +197,7 @@ impl Job {
     }
 }
 
-/// What a job asks that a simulated device cannot give.
+/// What a job needs that a simulated device does not have.
 fn objections(spec: &JobSpec) -> impl Iterator<Item = &'static str> {
     let found = [
         (spec.verify.is_some(), "verify: a simulated device keeps no data; leave it out"),
@@ -223,7 +223,7 @@ fn files(spec: &JobSpec) -> Vec<FileSpec> {
     }
 }
 
-/// How long each file is, in the order in which they are named.
+/// The length of each file, in the order in which they are first named.
 #[derive(Default)]
 struct Space {
     lengths: Vec<(PathBuf, u64)>,
@@ -259,7 +259,7 @@ impl Space {
     }
 }
 
-/// A job's files as ranges of the device.
+/// Maps a job's files to ranges of the device.
 struct Ranges {
     socket: Socket<Box<dyn Target>>,
     bases: Vec<u64>,

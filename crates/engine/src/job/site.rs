@@ -1,5 +1,5 @@
-//! A file, device or export of a job: leave to use it, the part of it that is used, and how it is
-//! to be made.
+//! A file, device or export of a job: the permit to use it, the part of it that is used, and how it
+//! is to be created.
 
 use super::room::Room;
 use super::stage::Watch;
@@ -10,47 +10,46 @@ use storage::{Consent, Contents, Intent, LaidOut, LayoutPlan, OpenError, Permit,
 use uring::disk::Caching;
 use workload::job::{Amount, Direction, FileSpec, JobSpec, Provision, Region};
 
-/// No file grows larger than this: a job that writes until there is no space left has it for its
-/// end, 4 EiB.
+/// Largest size of any file, 4 EiB: the nominal end of a job that writes until no space is left.
 const FULL_MOST: u64 = 1 << 62;
 
-/// One of a job's places.
+/// One place of a job.
 #[derive(Clone, Debug)]
 pub(crate) struct Site {
-    /// What is asked of it; where the part begins is settled.
+    /// What the job asks of it; percentages in its start are resolved.
     file: FileSpec,
     pub(crate) permit: Permit,
     pub(crate) region: Region,
     plan: Option<LayoutPlan>,
 }
 
-/// What there will be when all jobs of a run are laid out, as far as it was looked at.
+/// The files as they will be once all jobs of a run are laid out, as far as jobs were surveyed.
 #[derive(Default)]
 pub(crate) struct Ahead {
-    /// The files that are going to be made.
+    /// The files that will be created or extended.
     files: BTreeMap<PathBuf, Planned>,
-    /// What direct I/O in a folder must be aligned to.
+    /// Alignment that direct I/O needs, by folder.
     alignments: BTreeMap<PathBuf, u32>,
     pub(crate) room: Room,
 }
 
-/// How long a file is going to be.
+/// Future length of a file.
 #[derive(Clone, Copy)]
 struct Planned {
-    /// When all is laid out.
+    /// After the lay-out.
     laid_out: u64,
-    /// When it is written.
+    /// After the jobs have written it.
     written: u64,
 }
 
-/// Whether a job changes what is there.
+/// Whether a job changes existing data.
 pub(crate) fn writes(spec: &JobSpec) -> bool {
     let takes = spec.reach.mix.changes_data() && spec.verify.as_ref().is_none_or(|verify| !verify.only);
-    // Calls that only take space make a file longer, whatever they are called.
+    // Allocating calls make a file longer, whichever direction the job calls them.
     takes || spec.calls.space
 }
 
-/// Looks at all places of a job; nothing is changed.
+/// Checks all places of a job without changing anything.
 pub(crate) fn survey(spec: &JobSpec, consent: &Consent, ahead: &mut Ahead) -> Result<Vec<Site>, Vec<String>> {
     match &spec.place {
         workload::job::JobPlace::Null { size } => {
@@ -82,7 +81,7 @@ impl Site {
         consent: &Consent,
         ahead: &mut Ahead,
     ) -> Result<Site, String> {
-        // A path is a file's, which are loaded as files.
+        // Plain paths are not accepted here, since files are loaded as files.
         let place = match Place::parse(name) {
             Ok(Place::Path(_)) => Place::nbd(name),
             place => place,
@@ -104,7 +103,7 @@ impl Site {
         let is_planned = ahead.files.contains_key(path);
         let has_size = file.size.is_some() || file.file_size.is_some();
         let there = match ahead.files.get(path) {
-            // Who takes the size from it comes when it is written.
+            // A job that takes its size from the file gets its size after it was written.
             Some(planned) => Some(if has_size { planned.laid_out } else { planned.written }),
             None => about.filter(|about| about.is_file()).map(|about| about.len()),
         };
@@ -171,7 +170,7 @@ impl Site {
         ))
     }
 
-    /// Why it cannot stay as it is; nothing where it can.
+    /// Why it may not be used as it is; `None` if it may.
     pub(crate) fn forbidden(&self) -> Option<String> {
         let (plan, path) = (self.plan?, self.file.path.display());
         Some(match self.permit.kind() {
@@ -189,7 +188,7 @@ impl Site {
         })
     }
 
-    /// Makes it, or makes it longer, where that was found to be needed, until `watch` wants a stop.
+    /// Creates or extends it if the survey found that necessary, until `watch` wants to stop.
     pub(crate) fn lay_out(&mut self, spec: &JobSpec, watch: &mut dyn Watch) -> Result<(), String> {
         let Some(plan) = self.plan.filter(|_| !watch.wants_stop()) else { return Ok(()) };
         let path = &self.file.path;
@@ -199,7 +198,7 @@ impl Site {
         }
         let laid_out = self.make(plan, &mut || watch.wants_stop())?;
         if plan.until_full && laid_out == LaidOut::Whole {
-            // How much that was is known only now.
+            // The length is known only after the file system was filled.
             let size = std::fs::metadata(path).map_err(|error| format!("{}: {error}", path.display()))?.len();
             self.region =
                 region(&self.file, spec, Bytes(size)).map_err(|line| format!("{}: {line}", path.display()))?;
@@ -207,7 +206,7 @@ impl Site {
         Ok(())
     }
 
-    /// Removes the file and makes it anew, until `is_stopped`; a device or export stays.
+    /// Removes a file and creates it again, until `is_stopped`; devices and exports stay.
     pub(crate) fn renew(&self, spec: &JobSpec, is_stopped: &mut dyn FnMut() -> bool) -> Result<(), String> {
         let path = &self.file.path;
         if !path.is_file() {
@@ -222,31 +221,31 @@ impl Site {
         made.map_err(|error| format!("{}: {error}", self.file.path.display()))
     }
 
-    /// The part of it that is used, now that it is `size` bytes.
+    /// The part of it that is used, given its final size.
     pub(crate) fn region_in(&self, spec: &JobSpec, size: Bytes) -> Result<Region, String> {
         region(&self.file, spec, size)
     }
 }
 
-/// Where the part that is used begins and ends, as far as a file of `there` bytes decides it:
-/// behind its end, or at a part of what it is before it is made longer.
+/// Resolves the start of the region in a file of `there` bytes, before it is extended: at its end
+/// for a job that appends, otherwise with percentages of its present size.
 fn placed(file: &FileSpec, spec: &JobSpec, there: u64) -> FileSpec {
     let mut file = file.clone();
     if spec.layout.append && there > 0 {
         (file.offset, file.offset_more) = (Amount::Bytes(Bytes(there)), Amount::default());
-        // A size in percent would count what is there already.
+        // A size in percent would count the existing data.
         file.file_size = None;
     }
     (file.offset, file.offset_more) = (Amount::Bytes(start(&file, spec, Bytes(there))), Amount::default());
     file
 }
 
-/// Where the part that is used of something of `whole` bytes begins.
+/// Where the region begins in something of `whole` bytes.
 fn start(file: &FileSpec, spec: &JobSpec, whole: Bytes) -> Bytes {
     file.start(whole, u64::from(spec.reach.least_block()))
 }
 
-/// Whether a file that is not there says how it is to be made.
+/// Whether a missing file may be created; an error if the job does not say how.
 fn may_be_made(file: &FileSpec, spec: &JobSpec) -> Result<(), &'static str> {
     if file.size.is_none() && file.file_size.is_none() && !spec.layout.until_full {
         return Err("is not there, and no size= says how large it should be; set size=");
@@ -257,13 +256,13 @@ fn may_be_made(file: &FileSpec, spec: &JobSpec) -> Result<(), &'static str> {
     Ok(())
 }
 
-/// Whether a job goes on until there is no space left, wherever that is.
+/// Whether a job writes until no space is left, without a size of its own.
 fn is_endless(file: &FileSpec, spec: &JobSpec) -> bool {
     spec.layout.until_full && file.size.is_none()
 }
 
-/// Whether a job's file becomes as long as it is written, and no longer: where the space may end
-/// before it, or where it was to have no length ahead.
+/// Whether a job's file grows only by its writes: because space may run out earlier, or because the
+/// job wants no length set in advance.
 fn grows(spec: &JobSpec) -> bool {
     let mix = spec.reach.mix;
     let only_writes = !mix.has(Direction::Read) && !mix.has(Direction::Trim);
@@ -271,14 +270,14 @@ fn grows(spec: &JobSpec) -> bool {
     (spec.layout.until_full || no_length) && only_writes && !spec.layout.overwrite
 }
 
-/// How long a file of `there` bytes must be for what the job does.
+/// How long a file of `there` bytes must be for its job.
 fn asked(file: &FileSpec, spec: &JobSpec, there: Option<u64>) -> u64 {
     let whole = file.file_size.unwrap_or(Bytes(there.unwrap_or(0)));
     let offset = start(file, spec, whole).0;
     file.size.map_or(file.file_size.unwrap_or_default().0, |size| offset.saturating_add(size.of(whole).0))
 }
 
-/// How a file of `there` bytes is to be made or made longer; `None` where it is long enough.
+/// How to create or extend a file of `there` bytes; `None` if it is long enough.
 fn plan(file: &FileSpec, spec: &JobSpec, there: Option<u64>) -> Option<LayoutPlan> {
     let only_writes = !spec.reach.mix.has(Direction::Read) && !spec.reach.mix.has(Direction::Trim);
     let filled = !only_writes || spec.layout.overwrite;
@@ -301,7 +300,7 @@ fn plan(file: &FileSpec, spec: &JobSpec, there: Option<u64>) -> Option<LayoutPla
     Some(LayoutPlan { len, contents, until_full: spec.layout.until_full && filled })
 }
 
-/// The part of something of `whole` bytes that a job uses.
+/// The region of something of `whole` bytes that a job uses.
 pub(super) fn region(file: &FileSpec, spec: &JobSpec, whole: Bytes) -> Result<Region, String> {
     let start = start(file, spec, whole).0;
     let is_file = !file.path.as_os_str().is_empty() && !Place::Path(file.path.clone()).is_block_device();
@@ -314,7 +313,7 @@ pub(super) fn region(file: &FileSpec, spec: &JobSpec, whole: Bytes) -> Result<Re
         .checked_sub(start)
         .ok_or_else(|| format!("offset: must lie before the end at {whole}, got {}; lower it", Bytes(start)))?;
     let len = file.size.map_or(rest, |size| size.of(whole).0);
-    // Where the space ended before the file was as long as asked, what is there is used.
+    // If space ran out before the file had its length, what there is is used.
     let len = if spec.layout.until_full && is_file { len.min(rest) } else { len };
     if len > rest {
         return Err(format!("size: must end before the end at {whole}, got {} from {} on", Bytes(len), Bytes(start)));

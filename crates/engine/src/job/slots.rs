@@ -1,4 +1,4 @@
-//! A job's requests in flight, by the tag that they carry.
+//! A job's requests in flight, by tag.
 
 use block::{Span, Time};
 use stats::Ended;
@@ -7,11 +7,11 @@ use workload::job::Direction;
 /// Why a request was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
-    /// It is the load.
+    /// Part of the load.
     Load,
-    /// It reads back what was written.
+    /// Reads back what was written, to check it.
     Check,
-    /// It makes writes durable.
+    /// Makes writes durable.
     Flush,
 }
 
@@ -26,12 +26,12 @@ pub(crate) struct Slot {
     pub(crate) due: Time,
     pub(crate) made: Time,
     pub(crate) handed: Time,
-    /// A write's number, or the number that is expected; 0 for none.
+    /// A write's number in its job, or the number expected by a check; 0 for none.
     pub(crate) generation: u64,
 }
 
 impl Slot {
-    /// Its end, as a class of a tape counts it.
+    /// Its completion, as it is recorded in `class` of a tape.
     #[inline]
     pub(crate) fn ended(&self, class: usize, handed: Time, end: Time) -> Ended {
         let &Slot { due, made, len, .. } = self;
@@ -39,17 +39,17 @@ impl Slot {
     }
 }
 
-/// The table. It grows to the depth and stays.
+/// The table of slots. It grows to the depth and is never shrunk.
 #[derive(Default)]
 pub(crate) struct Slots {
     places: Vec<Option<Slot>>,
     free: Vec<u32>,
-    /// Made since the last hand-over.
+    /// Tags of requests that are not submitted yet.
     fresh: Vec<u32>,
 }
 
 impl Slots {
-    /// Takes a request in; its tag.
+    /// Adds a request; returns its tag.
     #[inline]
     pub(crate) fn add(&mut self, slot: Slot) -> u64 {
         let tag = match self.free.pop() {
@@ -66,21 +66,21 @@ impl Slots {
         u64::from(tag)
     }
 
-    /// Takes one back that was added last and went nowhere.
+    /// Removes the request that was added last, because the target did not take it.
     pub(crate) fn undo(&mut self, tag: u64) {
         self.places[tag as usize] = None;
         self.fresh.pop();
         self.free.push(tag as u32);
     }
 
-    /// Ends one.
+    /// Removes a request that completed.
     #[inline]
     pub(crate) fn end(&mut self, tag: u64) -> Slot {
         self.free.push(tag as u32);
         self.places[tag as usize].take().expect("one end for each request")
     }
 
-    /// All that were added since the last call go to the kernel now; how many.
+    /// Marks all requests added since the last call as submitted at `now`; returns how many.
     pub(crate) fn hand_over(&mut self, now: Time) -> usize {
         for tag in &self.fresh {
             if let Some(slot) = &mut self.places[*tag as usize] {
@@ -92,19 +92,19 @@ impl Slots {
         count
     }
 
-    /// How many were added since the last hand-over.
+    /// How many requests were added since the last submission.
     #[inline]
     pub(crate) fn fresh(&self) -> usize {
         self.fresh.len()
     }
 
-    /// How many are in flight.
+    /// Number of requests in flight.
     #[inline]
     pub(crate) fn in_flight(&self) -> u32 {
         (self.places.len() - self.free.len()) as u32
     }
 
-    /// Whether a write in flight touches this range of this file.
+    /// Whether a write in flight overlaps this range of the file.
     pub(crate) fn writes_touch(&self, file: u32, at: u64, len: u32) -> bool {
         self.places.iter().flatten().any(|slot| {
             slot.direction == Direction::Write

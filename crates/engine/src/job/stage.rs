@@ -1,4 +1,4 @@
-//! Stages by the wall clock, each with its workers, watched from the calling thread.
+//! Runs stages by the wall clock, each with its own workers, while the calling thread watches.
 
 use super::board::{Board, JobProgress};
 use super::course::{self, Crews};
@@ -19,19 +19,19 @@ use std::time::Duration;
 use uring::Clock;
 use workload::job::{Ends, EngineKind, JobPlace, JobSpec};
 
-/// What is the same for all jobs.
+/// Settings of a run that apply to all jobs.
 #[derive(Clone, Debug)]
 pub struct RunSettings {
-    /// Names, patterns and folders (or job names) whose data may be destroyed although seawall did
-    /// not put it there.
+    /// Names, patterns and folders (or names of jobs) whose data may be destroyed although seawall
+    /// did not write it.
     pub destroy: Vec<String>,
-    /// Devices and files that may be written even while they are in use, each by its name.
+    /// Devices and files that may be written even while they are in use, each by name.
     pub even_in_use: Vec<String>,
     /// Refuses every job that would write.
     pub read_only: bool,
     /// How often [`Watch::progress`] is called; above zero.
     pub progress_every: Span,
-    /// Threads that asynchronous jobs share at most; the processors when `None`.
+    /// Maximum number of threads for asynchronous jobs; the number of processors when `None`.
     pub threads_most: Option<usize>,
 }
 
@@ -47,48 +47,48 @@ impl Default for RunSettings {
     }
 }
 
-/// Who watches a run, from the thread that called [`run`].
+/// Watches a run; called on the thread that called [`run`].
 pub trait Watch {
     /// A file is about to be laid out to `bytes`.
     fn laying_out(&mut self, path: &Path, bytes: u64);
 
-    /// Something the user should know before it begins.
+    /// Reports something that the user should know before the run begins.
     fn note(&mut self, _line: &str) {}
 
-    /// All files are laid out; the first jobs begin, and times count from now.
+    /// All files are laid out and the first jobs begin. Times count from this call.
     fn begins(&mut self) {}
 
-    /// How far all jobs are, in the order they were given, `passed` after the start.
+    /// Progress of all jobs in the order given, `passed` after the start.
     fn progress(&mut self, passed: Span, jobs: &[JobProgress]);
 
-    /// Whether [`Watch::interim`] is to be called soon; asked about ten times a second, `passed`
-    /// after the start.
+    /// Whether [`Watch::interim`] is wanted. Asked about ten times a second, `passed` after the
+    /// start.
     fn wants_interim(&mut self, _passed: Span) -> bool {
         false
     }
 
-    /// What all jobs did until now, in the order they were given, `passed` after the start. Logs
-    /// come at the end only, and a job that did not begin has figures of zero.
+    /// Outcomes of all jobs so far, in the order given, `passed` after the start. They have no
+    /// logs, and a job that has not begun has figures of zero.
     fn interim(&mut self, _passed: Span, _outcomes: Vec<JobOutcome>) {}
 
-    /// A job of a later stage as it is known now that all before its stage have ended and `done` is
-    /// what they did; `None` where it is what it was. Every job is asked for, right before its
-    /// stage.
+    /// Completes a job of a later stage, once all earlier stages have ended; `done` has their
+    /// outcomes. Returns the job as it is to run, or `None` to leave it unchanged. Called for every
+    /// job right before its stage.
     ///
     /// # Errors
-    /// It cannot run, in a line; the others do.
+    /// The job cannot run, in one line; the others do.
     fn complete(&mut self, _job: usize, _done: &[JobOutcome]) -> Result<Option<JobSpec>, String> {
         Ok(None)
     }
 
-    /// Whether all is to stop; asked about ten times a second, and for each MiB that is laid out.
+    /// Whether to stop. Asked about ten times a second, and for each MiB that is laid out.
     fn wants_stop(&mut self) -> bool;
 }
 
-/// Runs all jobs; their outcomes in the same order.
+/// Runs all jobs; returns their outcomes in the same order.
 ///
 /// # Errors
-/// Something is wrong with a job or its files, and nothing was run.
+/// There is a problem with a job or its files, and nothing was run.
 pub fn run(specs: &[JobSpec], settings: &RunSettings, watch: &mut dyn Watch) -> Result<Vec<JobOutcome>, SetupError> {
     play(specs, settings, watch, Run::default()).map(|(_, outcomes)| outcomes)
 }
@@ -115,9 +115,9 @@ pub fn play(
     Ok(course::play(specs, &mut threads, run))
 }
 
-/// Jobs by the wall clock.
+/// Runs the stages of jobs on threads.
 struct Threads<'s> {
-    /// Those of later stages.
+    /// The jobs of later stages.
     waiting: std::vec::IntoIter<Prepared>,
     settings: &'s RunSettings,
     board: Arc<Board>,
@@ -133,7 +133,7 @@ impl Crews for Threads<'_> {
     fn run(&mut self, jobs: Range<usize>, done: &[JobOutcome]) -> Vec<JobOutcome> {
         let stage = self.waiting.by_ref().take(jobs.len());
         let stage = stage.map(|job| completed(job, done, self.settings, self.watch)).collect();
-        // What was to be laid out may not be, and no job begins on half of its files.
+        // A stop may have interrupted the lay-out, and no job begins with half of its files.
         if self.watch.wants_stop() {
             self.board.stop();
         }
@@ -141,7 +141,7 @@ impl Crews for Threads<'_> {
     }
 }
 
-/// A job as it is known now.
+/// A job with what is known only now.
 fn completed(job: Prepared, done: &[JobOutcome], settings: &RunSettings, watch: &mut dyn Watch) -> Prepared {
     let late = match watch.complete(job.index, done) {
         Ok(None) => return job,
@@ -151,7 +151,7 @@ fn completed(job: Prepared, done: &[JobOutcome], settings: &RunSettings, watch: 
     late.unwrap_or_else(|line| Prepared { trouble: Some(OpenError(line)), ..job })
 }
 
-/// Runs jobs that start together.
+/// Runs the jobs of one stage.
 fn run_stage(
     jobs: Vec<Prepared>,
     settings: &RunSettings,
@@ -212,16 +212,17 @@ fn run_stage(
     outcomes.into_iter().map(|outcome| JobOutcome { disks: used.clone(), ..outcome.unwrap_or_else(lost) }).collect()
 }
 
-/// Asks the workers for what they did, and hands it on when they had the time to answer.
+/// Collects interim results: asks the workers, and passes them on after the time they need to
+/// answer.
 struct Interim<'b> {
-    /// When they were asked, while the answer is awaited.
+    /// When the workers were asked; `None` if no answer is awaited.
     asked: Option<Time>,
     board: &'b Board,
     clock: Clock,
 }
 
 impl Interim<'_> {
-    /// What a job left stands for it from now on.
+    /// Uses a job's final outcome, without logs, as its interim result from now on.
     fn keep(&self, index: usize, outcome: &mut JobOutcome) {
         let logs = (take(&mut outcome.log), take(&mut outcome.histogram_log), take(&mut outcome.asked));
         self.board.show(index, outcome.clone());
@@ -232,8 +233,8 @@ impl Interim<'_> {
         let now = self.clock.now();
         let passed = |at: Time| at.since(self.board.start());
         match self.asked {
-            // Every worker wakes within a tick; one that blocks in the kernel has its last answer
-            // told again.
+            // Every worker wakes within a tick. For one that is blocked in the kernel its last
+            // result is used again.
             Some(asked) if now >= asked + Board::TICK => {
                 let shown = self.board.shown().into_iter().map(Option::unwrap_or_default).collect();
                 watch.interim(passed(asked), shown);
@@ -256,7 +257,7 @@ fn start_crews(
     began: Time,
     report: &Sender<Ended>,
 ) -> Vec<Option<std::thread::JoinHandle<()>>> {
-    // Several workers on one processor would stand in each other's way.
+    // Several workers on the same processor would disturb each other.
     let near = if let [crew] = &crews[..] { crew::nearest(crew) } else { None };
     crews.into_iter().map(|crew| start_crew(crew, near.clone(), board, began, report)).collect()
 }
@@ -280,9 +281,9 @@ fn start_crew(
     std::thread::Builder::new().name(name).spawn(work).ok()
 }
 
-/// Which jobs share a thread. Those that block in system calls, burn processor time or want
-/// processors of their own have one each; the others share as many as there are processors, because
-/// a thread more would only be switched to and fro.
+/// Assigns jobs to threads. A job that blocks in system calls, spins, or is bound to processors has
+/// its own thread. The others share as many threads as there are processors, since more would only
+/// cause context switches.
 fn assign(jobs: Vec<Prepared>, settings: &RunSettings) -> Vec<Vec<Prepared>> {
     let processors = std::thread::available_parallelism().map_or(1, usize::from);
     let most = settings.threads_most.unwrap_or(processors).max(1);
@@ -321,7 +322,7 @@ fn never_run(job: &Prepared) -> JobOutcome {
 fn failed(job: &Prepared, board: &Board, error: &OpenError) -> JobOutcome {
     let ending = &job.spec.ending;
     board.end(job.index, if ending.ends_all_on_error { Ends::All } else { ending.ends });
-    // The job is named where it is printed.
+    // The caller adds the job's name.
     let text = error.0.strip_prefix(&format!("{}: ", job.spec.name)).unwrap_or(&error.0).to_owned();
     let error = JobError { number: 5, text };
     JobOutcome { interrupted: false, error: Some(error), ..never_run(job) }

@@ -1,11 +1,11 @@
-//! Watches a job's rounds for steadiness.
+//! Detects when a job's figures have become steady, round by round.
 
 use block::{Span, Time};
 use stats::Tape;
 use stats::job::{SteadyReport, confidence, excursion, line_rise};
 use workload::job::{SteadyCheck, SteadyFigure, SteadyLimit, SteadyRule};
 
-/// What a job has done so far; the figures of a round are differences of two.
+/// Totals of a job so far; the figures of a round are the difference of two.
 #[derive(Clone, Copy, Debug, Default)]
 pub(crate) struct Totals {
     pub(crate) ops: u64,
@@ -14,7 +14,7 @@ pub(crate) struct Totals {
 }
 
 impl Totals {
-    /// All directions of a tape together.
+    /// The totals of all directions of a tape.
     pub(crate) fn of(tape: &Tape) -> Totals {
         tape.directions().fold(Totals::default(), |sum, (_, track)| Totals {
             ops: sum.ops + track.ops,
@@ -24,11 +24,11 @@ impl Totals {
     }
 }
 
-/// One job's rounds.
+/// The rounds of one job.
 pub(crate) struct Steadiness {
     rule: SteadyRule,
     rounds: Vec<f64>,
-    /// Rounds that are judged together.
+    /// Number of rounds that are judged together.
     window: usize,
     start: Time,
     began: Time,
@@ -37,19 +37,19 @@ pub(crate) struct Steadiness {
 }
 
 impl Steadiness {
-    /// Rounds from `start` (the end of the job's ramp) and the rule's own ramp on.
+    /// Rounds that begin after `start` (the end of the job's ramp) and the rule's own ramp.
     pub(crate) fn new(rule: SteadyRule, start: Time) -> Steadiness {
         let window = (rule.duration.as_nanos() / rule.round.as_nanos().max(1)).max(2) as usize;
         let began = start + rule.ramp;
         Steadiness { rule, rounds: Vec::new(), window, start, began, before: Totals::default(), reached: None }
     }
 
-    /// When to look again.
+    /// End of the current round.
     pub(crate) fn next_look(&self) -> Time {
         self.began + self.rule.round
     }
 
-    /// Takes a round in if one is over; whether the figures are steady now.
+    /// Adds a round if one is over; returns whether the figures are steady by now.
     pub(crate) fn look(&mut self, now: Time, totals: Totals) -> bool {
         if now < self.began {
             self.before = totals;
@@ -74,7 +74,7 @@ impl Steadiness {
         self.reached.is_some()
     }
 
-    /// What is to be said at the end.
+    /// The report at the end of the job.
     pub(crate) fn report(&self) -> SteadyReport {
         let rounds = self.last().to_vec();
         let mean = confidence(&rounds);
@@ -139,8 +139,8 @@ impl Steadiness {
 mod tests {
     use super::*;
 
-    /// Feeds rounds of one second with so many operations each; the second at which it became
-    /// steady.
+    /// Feeds one-second rounds with these numbers of operations; returns the second at which they
+    /// became steady.
     fn steady_at(rounds: &[u64]) -> Option<u64> {
         let mut steadiness = Steadiness::new(SteadyRule::snia(SteadyFigure::Iops, Span::SECOND), Time::ZERO);
         let mut totals = Totals::default();

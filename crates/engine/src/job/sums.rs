@@ -1,7 +1,7 @@
-//! Sums over the data of a verified block, by the names that fio has for them.
+//! Checksums over the data of a verified block, under fio's names.
 //!
-//! A header has eight bytes for a sum. Of a digest that is longer its first eight stand there:
-//! damage passes unseen once in 2^64 blocks, as with a sum of 64 bits.
+//! A header has eight bytes for a checksum. Of a longer digest it holds the first eight: damage
+//! goes undetected once in 2^64 blocks, as with any 64-bit sum.
 
 use crc::{CRC_7_MMC, CRC_16_ARC, CRC_32_ISO_HDLC, CRC_64_XZ, Crc, Table};
 use crc32c::crc32c;
@@ -13,7 +13,7 @@ use sha3::{Sha3_224, Sha3_256, Sha3_384, Sha3_512};
 use workload::job::Hash;
 use xxhash_rust::xxh64::xxh64;
 
-/// The sum of `data`; 0 where the data has none.
+/// The checksum of `data`; 0 for methods without one.
 pub(crate) fn sum_of(data: &[u8], hash: &Hash) -> u64 {
     match hash {
         Hash::Header | Hash::Pattern(_) | Hash::HeaderPattern(_) => 0,
@@ -34,13 +34,13 @@ pub(crate) fn sum_of(data: &[u8], hash: &Hash) -> u64 {
     }
 }
 
-/// The first eight bytes of a digest, as they are printed.
+/// The first eight bytes of a digest, in the order in which it is printed.
 fn first_of<D: Digest>(data: &[u8]) -> u64 {
     let digest = D::digest(data);
     digest.iter().take(8).fold(0, |sum, &byte| sum << 8 | u64::from(byte))
 }
 
-/// Sixteen bytes a step, by tables.
+/// CRC tables that process sixteen bytes a step.
 type Stepped = Table<16>;
 
 static CRC7: Crc<u8, Stepped> = Crc::<u8, Stepped>::new(&CRC_7_MMC);
@@ -64,7 +64,7 @@ mod tests {
         assert_eq!(sum(Hash::Header), 0);
     }
 
-    /// RFC 3720, appendix B.4, and the usual check value with a rest of one byte.
+    /// RFC 3720, appendix B.4, and the usual check value, which leaves a rest of one byte.
     #[test]
     fn the_published_sums_of_crc32c() {
         let sum = |data: &[u8]| sum_of(data, &Hash::Crc32c);
@@ -76,7 +76,7 @@ mod tests {
         assert_eq!(sum(b""), 0);
     }
 
-    /// Of "abc": RFC 1321, FIPS 180-4 and FIPS 202 with their examples.
+    /// Digests of "abc": examples of RFC 1321, FIPS 180-4 and FIPS 202.
     #[test]
     fn the_published_digests() {
         let sum = |hash| sum_of(b"abc", &hash);

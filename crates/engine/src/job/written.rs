@@ -1,4 +1,4 @@
-//! What a job has written and not yet checked.
+//! The blocks that a job has written and not checked yet.
 
 use super::header::{self, Identity, Wrong};
 use block::Time;
@@ -9,7 +9,7 @@ use workload::job::{Direction, Hash, JobDraft, JobNext, JobSpec, JobStream, Regi
 /// Why a round of checking begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Round {
-    /// So many were written that it is due.
+    /// The backlog has reached its size.
     Due,
     /// A pass is over.
     Last,
@@ -21,37 +21,37 @@ pub(crate) struct Written {
     pub(crate) file: u32,
     pub(crate) at: u64,
     pub(crate) len: u32,
-    /// The number of the write in its job, from 1; 0 where any is right.
+    /// The number of the write in its job, from 1; 0 accepts any.
     pub(crate) generation: u64,
 }
 
-/// Stamps a job's writes and checks what comes back.
+/// Stamps a job's writes, and checks them when they are read back.
 pub(crate) struct Checker {
     verify: Verify,
     seed: u64,
-    /// The seed that headers must have; 0 for any.
+    /// The seed that headers must have; 0 accepts any.
     expected_seed: u64,
     generation: u64,
-    /// Every write, oldest first, minus those that were replaced.
+    /// Every write since the last round, oldest first; replaced ones are removed from time to time.
     written: Vec<Written>,
-    /// What is still to be read back in this round.
+    /// Blocks still to be read back in this round.
     queue: VecDeque<Written>,
-    /// What is to be given back before that.
+    /// Blocks to be trimmed before that.
     trims: VecDeque<Written>,
-    /// Some of it is on its way.
+    /// Whether trims of this round may still be in flight.
     trimming: bool,
     /// Writes since the last round of checking.
     since: u64,
-    /// The number of the last write whose block was looked at for giving it back.
+    /// The number of the last write that was considered for a trim.
     considered: u64,
     pub(crate) outcome: VerifyOutcome,
 }
 
-/// Beyond so many blocks those that were replaced by later writes are sorted out; 32 MiB of them.
+/// From this number of blocks on, those replaced by later writes are removed; 32 MiB of memory.
 const SORT_OUT_FROM: usize = 1 << 20;
 
 impl Checker {
-    /// For a job that has `verify`.
+    /// A checker for a job that has `verify`.
     pub(crate) fn new(verify: &Verify, seed: u64) -> Checker {
         Checker {
             verify: verify.clone(),
@@ -68,13 +68,13 @@ impl Checker {
         }
     }
 
-    /// For a job that reads what another job wrote, whose seed nobody told it.
+    /// A checker for a job that reads what another job wrote, whose seed it does not know.
     pub(crate) fn of_another(verify: &Verify) -> Checker {
         Checker { expected_seed: 0, ..Checker::new(verify, 0) }
     }
 
-    /// Queues what an earlier run of the same job wrote, by asking its stream again: as many writes
-    /// as are known to have been made, or its first pass.
+    /// Queues what an earlier run of the same job wrote, by replaying its stream: the known number
+    /// of writes, or its first pass.
     pub(crate) fn expect_earlier_run(&mut self, spec: &JobSpec, regions: &[Region]) {
         let mut again = spec.clone();
         again.pacing.rate = Default::default();
@@ -92,15 +92,15 @@ impl Checker {
             }
         }
         if spec.ending.time_based && self.verify.written.is_none() {
-            // How often it came around is not known: the generation may be any.
+            // It is not known how often the stream was repeated, so any generation is accepted.
             self.written.iter_mut().for_each(|written| written.generation = 0);
         } else {
-            // What it gave back is known by the number of the write.
+            // Which blocks were trimmed follows from the numbers of their writes.
             self.considered = self.generation;
         }
     }
 
-    /// Notes a write that is about to be made; its number.
+    /// Records a write that is about to be made; returns its number.
     pub(crate) fn note(&mut self, draft: &JobDraft) -> u64 {
         self.generation += 1;
         self.outcome.written = self.generation;
@@ -113,13 +113,13 @@ impl Checker {
         self.generation
     }
 
-    /// A write failed: nobody knows what is there.
+    /// Removes a write that failed: its block's content is unknown.
     pub(crate) fn forget(&mut self, generation: u64) {
         self.written.retain(|written| written.generation != generation);
         self.queue.retain(|written| written.generation != generation);
     }
 
-    /// Puts headers into a block that is written.
+    /// Stamps headers into a block to be written.
     pub(crate) fn stamp(&self, bytes: &mut [u8], at: u64, generation: u64) {
         let interval = self.interval(bytes.len());
         for (index, piece) in bytes.chunks_mut(interval).enumerate() {
@@ -129,7 +129,7 @@ impl Checker {
         }
     }
 
-    /// Checks a block that was read.
+    /// Checks a block that was read; an error has the offset of the mismatch.
     pub(crate) fn check(&mut self, bytes: &[u8], at: u64, generation: u64) -> Result<(), (u64, Wrong)> {
         let interval = self.interval(bytes.len());
         self.outcome.blocks += 1;
@@ -154,7 +154,7 @@ impl Checker {
         Ok(())
     }
 
-    /// Whether so many were written that it is time to check, or to give back.
+    /// Whether enough was written to begin a round of checking or of trims.
     pub(crate) fn is_due(&self) -> bool {
         self.checks_are_due() || self.trims_are_due()
     }
@@ -171,7 +171,8 @@ impl Checker {
             && self.generation - self.considered >= trims.backlog
     }
 
-    /// Queues what was written, the newest of each place, and what of it is to be given back.
+    /// Queues what is to be checked, the newest write of each place, and what is to be trimmed
+    /// before.
     pub(crate) fn begin(&mut self, round: Round) {
         self.sort_out();
         if !self.verify.only {
@@ -195,15 +196,15 @@ impl Checker {
         }
     }
 
-    /// Draws the blocks that are to be given back from those that are new.
+    /// Chooses the blocks to be trimmed among those written since the last choice.
     fn pick_trims(&mut self) {
         let before = std::mem::replace(&mut self.considered, self.generation);
         let new = |written: &&Written| written.generation > before && self.is_given_back(written.generation);
         self.trims = self.written.iter().filter(new).copied().collect();
     }
 
-    /// Whether the block of this write was given back; drawn from its number, so that a later run
-    /// knows it too.
+    /// Whether the block of this write is trimmed. Drawn from the write's number, so that a later
+    /// run knows it too.
     fn is_given_back(&self, generation: u64) -> bool {
         let percent = u64::from(self.verify.trims.percent);
         if percent == 0 || generation == 0 || generation > self.considered {
@@ -214,8 +215,8 @@ impl Checker {
         ((drawn >> 32) * 100) >> 32 < percent
     }
 
-    /// The next block to give back or to read back, with so many requests in flight. What is given
-    /// back must be gone before anything is read.
+    /// The next block to trim or to read back, given the number of requests in flight. All trims
+    /// complete before anything is read.
     pub(crate) fn next(&mut self, in_flight: u32) -> Option<(Direction, Written)> {
         if let Some(written) = self.trims.pop_front() {
             self.trimming = true;
@@ -228,7 +229,7 @@ impl Checker {
         self.queue.pop_front().map(|written| (Direction::Read, written))
     }
 
-    /// One that could not be asked for now.
+    /// Returns a block that could not be requested now.
     pub(crate) fn put_back(&mut self, direction: Direction, written: Written) {
         match direction {
             Direction::Trim => self.trims.push_front(written),
@@ -236,12 +237,12 @@ impl Checker {
         }
     }
 
-    /// Whether nothing is left to read back.
+    /// Whether this round has nothing left to read back.
     pub(crate) fn is_through(&self) -> bool {
         self.queue.is_empty() && self.trims.is_empty()
     }
 
-    /// Where headers stand; a pattern has none.
+    /// Offset of the headers; a pattern has none.
     fn header_at(&self) -> usize {
         if matches!(self.verify.hash, Hash::Pattern(_)) { 0 } else { self.verify.header_at as usize }
     }
@@ -253,8 +254,8 @@ impl Checker {
         }
     }
 
-    /// Leaves out what later writes replaced. A block that is replaced in part has no header any
-    /// more, or a sum that no longer holds, so it goes too.
+    /// Removes writes that later ones replaced, even in part: such a block has lost its header, or
+    /// its checksum no longer matches.
     fn sort_out(&mut self) {
         let mut covered: BTreeMap<(u32, u64), u64> = BTreeMap::new();
         let mut kept: Vec<Written> = Vec::with_capacity(self.written.len());
@@ -273,7 +274,7 @@ impl Checker {
     }
 }
 
-/// Adds a range that overlaps others, which become one with it.
+/// Adds a range to the set, merging it with those it overlaps.
 fn cover(covered: &mut BTreeMap<(u32, u64), u64>, file: u32, start: u64, end: u64) {
     let (mut start, mut end) = (start, end);
     while let Some((&(_, at), &to)) =
@@ -320,8 +321,8 @@ mod tests {
         assert_eq!(round(&mut checker, Round::Last), [6, 7]);
     }
 
-    /// About as many as asked are given back before anything is read, and only if asked are they
-    /// read themselves.
+    /// About as many blocks as asked are trimmed before anything is read, and they are read back
+    /// only if asked.
     #[test]
     fn some_blocks_are_given_back_before_they_are_read() {
         for expect_zeroes in [false, true] {
@@ -341,7 +342,7 @@ mod tests {
             assert_eq!(checker.next(5), None, "trims are still on their way");
             let read = std::iter::from_fn(|| checker.next(0)).count();
             assert_eq!(read, if expect_zeroes { 1000 } else { 1000 - trimmed as usize });
-            // Nothing is given back twice.
+            // Nothing is trimmed twice.
             checker.begin(Round::Last);
             assert!(!matches!(checker.next(0), Some((Direction::Trim, _))));
         }
@@ -350,9 +351,9 @@ mod tests {
     #[test]
     fn the_newest_of_each_place_is_checked() {
         assert_eq!(checker(&[(0, 10), (10, 10), (0, 10)]), [(10, 2), (0, 3)]);
-        // The third covers half of both others.
+        // The third write covers half of both others.
         assert_eq!(checker(&[(0, 10), (10, 10), (5, 10)]), [(5, 3)]);
-        // What was replaced in part and then, its neighbour, by what was itself replaced.
+        // A block that a write replaced in part is removed even if that write was itself replaced.
         assert_eq!(checker(&[(0, 30), (0, 10), (20, 10), (5, 20)]), [(5, 4)]);
     }
 }

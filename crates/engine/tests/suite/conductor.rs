@@ -1,5 +1,5 @@
-//! The conductor's books: every second in the right phase, settled or not, and whatever ended the
-//! run early on record.
+//! The conductor counts every second in the right phase, settled or not, and records whatever ended
+//! the run early.
 
 use block::{Bytes, Span, Time};
 use engine::{Conductor, Managed, ObjectSecond, RunWatcher, Second, Stage, StageError, WorkloadSecond};
@@ -31,17 +31,17 @@ commands = ["volume show"]
 
 const PATH: &str = "svm01:/vol/vol1/lun1";
 
-/// Plays itself: 1000 reads a second, each turn `late` after the time asked for.
+/// A stage that does 1000 reads a second, and returns `late` after the time asked for.
 struct Actor {
     now: Time,
     late: Span,
     stalled: Span,
-    /// The command, or the turn, that fails.
+    /// The command or the turn that fails.
     fails_at: Option<&'static str>,
     turns: Vec<Time>,
     commands: Vec<String>,
     trace: DispatchTrace,
-    /// It dispatches 500 reads in the bin that each turn begins with.
+    /// Whether it dispatches 500 reads in the first bin of each turn.
     dispatches: bool,
 }
 
@@ -64,7 +64,7 @@ impl Actor {
 impl Managed for Actor {
     fn command(&mut self, line: &str) -> Result<String, StageError> {
         self.commands.push(line.into());
-        // Commands take time, too.
+        // Commands take time.
         self.now += Span::from_millis(30);
         match self.fails_at {
             Some("command") => Err(StageError("no".into())),
@@ -117,7 +117,7 @@ impl Stage for Actor {
     }
 }
 
-/// Goes on for so many seconds.
+/// Stops after this many seconds.
 struct Watch(usize);
 
 impl RunWatcher for Watch {
@@ -128,7 +128,7 @@ impl RunWatcher for Watch {
     }
 }
 
-/// Goes on to the end.
+/// Never stops.
 struct On;
 
 impl RunWatcher for On {
@@ -137,9 +137,8 @@ impl RunWatcher for On {
     }
 }
 
-/// A phase of two hours with 500 reads in the bin of each whole second: the bins of the last minute
-/// are in memory at its end and not the 720 000 of the phase, and its fullest second is known all
-/// the same.
+/// A phase of two hours with 500 reads in the bin of each whole second: at its end only the bins of
+/// the last minute are in memory, not 720 000, and its fullest second is still known.
 #[test]
 fn dispatches_of_a_long_phase_are_folded() {
     let text = PLAN.replace("phase_seconds = 4", "phase_seconds = 7200");
@@ -185,7 +184,7 @@ fn every_second_is_booked_once_and_only_settled_ones_in_the_tally() {
     assert_eq!(workload.intervals[1].start, ms(1033));
     assert!(workload.intervals.iter().all(|interval| interval.counts.reads == 1000));
     assert!(workload.intervals.iter().all(|interval| interval.held_by == HeldBy::CeilingIops));
-    // A phase that is all settling is tallied whole; of the other one the first second is left out.
+    // A phase within the settling time is counted whole; of the other the first second is left out.
     assert_eq!((workload.tallies[0].length, workload.tallies[0].counts.reads), (ms(1000), 1000));
     assert_eq!((workload.tallies[1].length, workload.tallies[1].counts.reads), (ms(3000), 3000));
     let object = recording.objects.iter().find(|object| object.path == PATH).unwrap();
@@ -202,12 +201,12 @@ fn a_stage_that_runs_late_leaves_no_splinters() {
     let mut actor = Actor { late: Span::from_millis(30), ..Actor::new() };
     let (recording, result) = play(&mut actor, usize::MAX);
     result.unwrap();
-    // 4 s, each second 30 ms late: the last is shorter by 90 ms, and not followed by one of a few
-    // milliseconds.
+    // 4 s, each second 30 ms late: the last is 90 ms shorter, and no splinter of a few milliseconds
+    // follows it.
     let lengths: Vec<u64> =
         recording.workloads[0].intervals.iter().map(|interval| interval.length.as_nanos() / 1_000_000).collect();
     assert_eq!(lengths, [1030, 1030, 1030, 1030, 940]);
-    // A second may also be longer, where a splinter would be left.
+    // A second may also be longer, so that no splinter is left.
     let mut actor = Actor { late: Span::from_millis(300), ..Actor::new() };
     let (recording, _) = play(&mut actor, usize::MAX);
     assert!(recording.workloads[0].intervals.iter().all(|interval| interval.length >= Span::from_millis(250)));

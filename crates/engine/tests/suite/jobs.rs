@@ -1,4 +1,4 @@
-//! Load jobs on real files, from their specification to what they tell.
+//! Load jobs on real files, from specification to outcome.
 
 use block::{Bytes, Iops, Span};
 use engine::job::{JobProgress, RunSettings, SetupError, Watch, run};
@@ -7,7 +7,7 @@ use std::os::unix::fs::FileExt;
 use std::path::Path;
 use workload::job::*;
 
-/// Watches nothing; stops, or does something else, when it is asked first.
+/// Ignores everything; its function decides whether to stop, and may act when it is first asked.
 struct Calm<F: FnMut() -> bool>(F);
 
 impl<F: FnMut() -> bool> Watch for Calm<F> {
@@ -61,11 +61,11 @@ fn what_is_written_is_read_back_and_right() {
         assert_eq!((outcome.tape[Direction::Write].ops, outcome.tape[Direction::Write].bytes), (256, 1 << 20));
         assert_eq!(outcome.tape[Direction::Read].ops, 256);
         assert_eq!(outcome.verify.as_ref().map(|verify| (verify.blocks, verify.wrong)), Some((256, 0)));
-        // One between each 32 writes; the one at the end is not counted.
+        // One flush between each 32 writes; the one at the end does not count.
         assert_eq!(outcome.tape[stats::Tape::FLUSH].ops, 7);
         for figures in [&outcome.tape[Direction::Read], &outcome.tape[Direction::Write]] {
             assert_eq!([figures.service.count(), figures.response.count()], [256; 2]);
-            // A call that blocks is not handed over.
+            // A blocking call has no submission time.
             assert_eq!(figures.submission.count(), if engine == EngineKind::Sync { 0 } else { 256 });
             assert_eq!(figures.slices.iter().map(|slice| slice.ops).sum::<u64>(), 256);
         }
@@ -117,9 +117,9 @@ fn foreign_data_is_not_written_to() {
         )
     );
     assert!(std::fs::read(&path).unwrap().iter().all(|&byte| byte == 7), "nothing was touched");
-    // Reading never needs to be allowed.
+    // Reading needs no consent.
     assert_eq!(play(&[on(&path, |_| ())])[0].tape[Direction::Read].ops, 256);
-    // By name it may; so may what seawall made itself, again and again.
+    // Consent by name suffices; files that seawall made itself need none, however often.
     let settings = RunSettings { destroy: vec![path_text], ..RunSettings::default() };
     let outcomes = run(std::slice::from_ref(&write), &settings, &mut Calm(|| false)).unwrap();
     assert_eq!(outcomes[0].tape[Direction::Write].ops, 256);
@@ -138,8 +138,8 @@ fn on_mib(path: &Path, mib: u64) -> JobSpec {
     })
 }
 
-/// Where nothing may be written, a file that is missing or too short is not laid out either; one
-/// that is long enough is read.
+/// A run that is read-only does not lay out files that are missing or too short; it reads those
+/// that are long enough.
 #[test]
 fn a_run_that_only_reads_lays_nothing_out() {
     let folder = tempfile::tempdir().unwrap();
@@ -165,15 +165,15 @@ fn a_run_that_only_reads_lays_nothing_out() {
     assert_eq!(outcomes[0].tape[Direction::Read].ops, 256);
 }
 
-/// Stopped before its third MiB: the file stays short, the next one is not made, and no job runs.
-/// The next run completes both.
+/// A stop before the third MiB: the file stays short, the next is not created, and no job runs. The
+/// next run completes both.
 #[test]
 fn a_stop_while_files_are_laid_out_leaves_the_rest() {
     let folder = tempfile::tempdir().unwrap();
     let [first, second] = ["first", "second"].map(|name| folder.path().join(name));
     let specs = [on_mib(&first, 4), on_mib(&second, 4)];
     let mut asked = 0;
-    // Asked before the file, and before each of its MiB.
+    // Asked before the file, and before each MiB of it.
     let stop = || {
         asked += 1;
         asked > 3
@@ -288,7 +288,6 @@ fn a_rate_makes_an_open_loop_and_mixes_keep_both_directions() {
     // Both directions have the same rate and take turns.
     assert_eq!((outcome.tape[Direction::Read].ops, outcome.tape[Direction::Write].ops), (50, 50));
     assert_eq!(outcome.log.len(), 100);
-    // The 50th of a direction is due 49 × 0.5 ms after the start, and nothing is made before it is
-    // due.
+    // The 50th of a direction is due 49 × 0.5 ms after the start, and nothing is made early.
     assert!(outcome.measured >= Span::from_micros(24_500), "{}", outcome.measured);
 }

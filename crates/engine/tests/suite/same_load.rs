@@ -1,4 +1,4 @@
-//! The same load on the same device, as a plan's lane and as a load job, leaves the same figures.
+//! The same load on the same device has the same figures as a plan's lane and as a load job.
 
 use block::{Bytes, Completion, Driver, ObjectId, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
 use engine::job::Simulation;
@@ -13,7 +13,7 @@ use workload::{Arrival, Blocks, Pattern, Range, Spec, Stream};
 const REQUESTS: u64 = 10_000;
 const BLOCK: u64 = 4096;
 
-/// Waiting is jumping.
+/// A driver that jumps to the time it waits for.
 #[derive(Clone, Default)]
 struct Clock(Rc<Cell<Time>>);
 
@@ -28,8 +28,8 @@ impl Driver for Clock {
     }
 }
 
-/// Serves any number of requests side by side. How long request n takes depends on n alone, and is
-/// seldom the same twice in a row: 50 to 450 µs, and each 1000th takes 20 ms.
+/// Serves any number of requests in parallel. The latency of request n depends only on n and is
+/// seldom the same twice in a row: 50 to 450 µs, and 20 ms for each 1000th.
 #[derive(Default)]
 struct Device {
     taken: u64,

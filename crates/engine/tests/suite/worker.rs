@@ -1,5 +1,5 @@
-//! The worker in virtual time: what is due is made when it is due, and what could not be made is
-//! late on the record.
+//! The worker in virtual time: requests are made when they are due, and those that could not be are
+//! recorded as late.
 
 use block::{
     Bytes, Completion, Driver, Iops, ObjectId, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup,
@@ -12,7 +12,7 @@ use std::rc::Rc;
 use storage::LossCounts;
 use workload::{Arrival, Blocks, Pattern, Range, Spacing, Spec, Stream};
 
-/// Waiting is jumping.
+/// A driver that jumps to the time it waits for.
 struct Clock(Time);
 
 impl Driver for Clock {
@@ -26,13 +26,13 @@ impl Driver for Clock {
     }
 }
 
-/// Takes `service` for each of up to `slots` requests at once, and stands still from `stall.0` to
+/// Takes `service` for each of up to `slots` requests at once, and is stalled from `stall.0` to
 /// `stall.1`.
 struct Device {
     service: Span,
     slots: usize,
     stall: (Time, Time),
-    /// Completions that one poll reports at most.
+    /// The most completions that one poll returns.
     per_poll: usize,
     flying: VecDeque<Completion>,
 }
@@ -150,9 +150,9 @@ fn a_device_that_takes_nothing_while_it_stands_still_cannot_hide_either() {
     );
 }
 
-/// Requests that were due and never made do not vanish: 1000 a second for 20 s over a device that
-/// takes one at a time and needs 5 ms. 20 000 were due, 200 a second make 4000, and 16 000 were not
-/// sent; of a closed loop nothing is said.
+/// Requests that were due and never made are reported: 1000 a second for 20 s on a device that
+/// takes one at a time and needs 5 ms. 20 000 were due, 4000 were made, so 16 000 were never sent.
+/// A closed loop reports none.
 #[test]
 fn what_was_due_and_never_sent_is_told() {
     let rate = Arrival::Open { rate: Iops(1000), spacing: Spacing::Uniform, outstanding: 1 };
@@ -204,7 +204,8 @@ fn a_closed_loop_keeps_its_depth_and_no_more() {
 
 #[test]
 fn a_lane_hears_of_what_another_lanes_poll_brought() {
-    // A device shared by three lanes that reports one completion a poll: they come to each other's
+    // Three lanes share a device that returns one completion a poll, so each lane's polls also
+    // return others' completions.
     // polls.
     let device = Device { per_poll: 1, ..Device::new(Span::from_millis(1), usize::MAX) };
     let hub = Hub::new(device);
@@ -239,7 +240,7 @@ fn a_reshape_holds_from_the_next_request_on_and_silence_ends_what_is_under_way()
     assert!(reads(&last).ops <= 8, "{}", reads(&last).ops);
 }
 
-/// A target that fails everything, and a memory that counts.
+/// A target that fails every request, and a memory that counts buffers.
 struct Broken(Vec<Completion>);
 
 impl Target for Broken {
@@ -299,8 +300,8 @@ fn failures_are_counted_apart_and_give_their_memory_back() {
     assert_eq!(i64::from(seen.outstanding), *out.borrow());
 }
 
-/// At its end a worker lets what is outstanding end and asks for nothing more, in a closed loop and
-/// in an open one; a device that stands still is waited for no longer than that.
+/// At its end a worker makes no more requests and waits for those outstanding, in a closed and in
+/// an open loop; for a stalled device it waits no longer than allowed.
 #[test]
 fn a_worker_settles_before_it_goes() {
     let rate = Arrival::Open { rate: Iops(10_000), spacing: Spacing::Uniform, outstanding: 1000 };

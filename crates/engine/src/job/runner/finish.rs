@@ -1,4 +1,4 @@
-//! What a runner leaves, and what it would leave if it ended now.
+//! The outcome of a runner, at its end or so far.
 
 use super::{Runner, Stage};
 use crate::job::logs::RequestLogs;
@@ -6,7 +6,7 @@ use block::Time;
 use stats::Tape;
 use stats::job::JobOutcome;
 
-/// A job's outcome. Processor time and devices are the worker's to add.
+/// A job's final outcome. The worker adds processor time and devices.
 pub(super) fn outcome(mut runner: Runner) -> JobOutcome {
     let (tape, logs) = (std::mem::take(&mut runner.tape), runner.logs.take());
     let (asked, end) = (std::mem::take(&mut runner.asked), runner.times.end);
@@ -14,7 +14,7 @@ pub(super) fn outcome(mut runner: Runner) -> JobOutcome {
     JobOutcome { asked, files, ..of(&runner, tape, logs, end) }
 }
 
-/// What it did so far, without logs.
+/// The outcome so far, without logs.
 pub(super) fn so_far(runner: &Runner, now: Time) -> JobOutcome {
     match runner.stage {
         Stage::Waiting => JobOutcome {

@@ -1,4 +1,4 @@
-//! Making requests and taking their ends: the way of every I/O.
+//! Makes requests and takes completions: the path of every I/O.
 
 use super::{After, HeldBack, Runner, Stage};
 use crate::job::slots::{Purpose, Slot};
@@ -7,14 +7,14 @@ use stats::Tape;
 use stats::job::{Asked, AskedRow, ErrorKind, Mismatch};
 use workload::job::{Direction, JobDraft, JobNext, JobPlace, WriteSync};
 
-/// ETIMEDOUT, which fio has for a request that took longer than allowed.
+/// ETIMEDOUT, as fio reports a request that exceeded its maximum latency.
 const TOO_SLOW: i32 = 110;
-/// EILSEQ, which fio has for data that is wrong.
+/// EILSEQ, as fio reports data that does not verify.
 const WRONG_DATA: i32 = 84;
 
 impl Runner {
-    /// Takes all that has ended. Where requests go in bursts the first of them go while the others'
-    /// ends are still being counted: the storage has nothing to do until then.
+    /// Takes all completions. With bursts, the first new requests are submitted while other
+    /// completions are still being counted, since the storage would be idle until then.
     pub(super) fn take(&mut self, now: Time) {
         let mut completions = std::mem::take(&mut self.completions);
         self.target.poll(now, &mut completions);
@@ -42,11 +42,11 @@ impl Runner {
         match completion.result {
             Ok(()) => {
                 let end = completion.end;
-                // A target that knows when the storage began (a system call) tells it better than
-                // the batch does.
+                // A target that knows when the storage began (a system call) is more exact than the
+                // time of the batch.
                 let handed = slot.handed.max(end - completion.service);
                 let is_flush = slot.purpose == Purpose::Flush;
-                // As in fio those at the end and before a check are not counted.
+                // As in fio, flushes at the end and before a check do not count.
                 if !is_flush || !matches!(self.stage, Stage::Flushing | Stage::Settling) {
                     let class = if is_flush { Tape::FLUSH } else { slot.direction as usize };
                     let ended = slot.ended(class, handed, end);
@@ -71,7 +71,7 @@ impl Runner {
         }
     }
 
-    /// What only some jobs ask of a request that ended.
+    /// Work on a completion that only some jobs ask for.
     #[inline]
     fn look_at(&mut self, slot: &Slot, end: Time, handed: Time, buf: Option<&Buf>, now: Time) {
         if let Some(search) = &mut self.search {
@@ -97,7 +97,7 @@ impl Runner {
 
     fn check(&mut self, slot: &Slot, buf: &Buf, now: Time) {
         let Some(checker) = &mut self.checker else { return };
-        // In a mix only what this job wrote can be checked, and that is done when it is read back.
+        // In a mix only blocks that this job wrote can be checked, and the check reads them later.
         let reads_only = slot.purpose == Purpose::Check || !self.spec.reach.mix.changes_data();
         if !reads_only {
             return;
@@ -118,12 +118,13 @@ impl Runner {
         }
         match fatal && !self.spec.forgive.verify {
             true => self.fail(WRONG_DATA, text, now),
-            // All is read before the job fails, so that the report tells how much is wrong.
+            // All blocks are read before the job fails, so that the report has the number of
+            // errors.
             false => self.error = self.error.take().or(Some(stats::job::JobError { number: WRONG_DATA, text })),
         }
     }
 
-    /// What one of its files is called in a message.
+    /// Name of a file in messages.
     fn name_of(&self, file: u32) -> String {
         match (&self.spec.place, self.paths.get(file as usize)) {
             (_, Some(path)) => path.display().to_string(),
@@ -138,7 +139,7 @@ impl Runner {
         let beyond = beyond.is_some_and(|about| about.is_file() && slot.at + u64::from(slot.len) > about.len());
         let (kind, number) = kind_of(fault, beyond && slot.direction == Direction::Read);
         if self.spec.layout.until_full && kind == ErrorKind::NoSpace {
-            // What it was to reach.
+            // The job was to fill the storage: this is its end, not an error.
             if let Some(checker) = &mut self.checker {
                 checker.forget(slot.generation);
             }
@@ -167,7 +168,7 @@ impl Runner {
         }
     }
 
-    /// Makes what is due and has room.
+    /// Makes requests that are due, as far as there is room.
     pub(super) fn issue(&mut self, now: Time) {
         match self.stage {
             Stage::Loading => self.load(),
@@ -235,7 +236,7 @@ impl Runner {
         self.cap_met = self.tape.punctuality.scheduled;
     }
 
-    /// A request as of its round; where that just began, as of when it has.
+    /// A request dated by its round: if a round has just begun, from after its preparation.
     #[inline]
     fn in_its_round(&mut self, draft: JobDraft, now: &mut Time) -> JobDraft {
         if self.stream.rounds() == self.rounds {
@@ -245,8 +246,8 @@ impl Runner {
         self.redated(draft, *now)
     }
 
-    /// Where the way through the files just began anew they are read from the storage again, as in
-    /// fio; the time behind that.
+    /// Begins a round: the page cache is dropped, as in fio, so that files are read from storage
+    /// again. Returns the time after that.
     #[cold]
     fn begin_round(&mut self, now: Time) -> Time {
         self.rounds = self.stream.rounds();
@@ -255,13 +256,13 @@ impl Runner {
         if drops { self.forget_cache().unwrap_or(now) } else { now }
     }
 
-    /// A request as of now: without a schedule it begins when it can go, so that a flush before it,
-    /// which is timed apart, is no part of its own time.
+    /// Dates a request at `now` if it has no schedule, so that a flush before it, which is timed
+    /// separately, is not part of its own time.
     fn redated(&self, draft: JobDraft, now: Time) -> JobDraft {
         if self.stream.is_scheduled(draft.direction) { draft } else { JobDraft { due: now, ..draft } }
     }
 
-    /// Whether it is ahead of its share of a flow.
+    /// Whether the job is ahead of its share of a flow.
     #[inline]
     fn is_held_back(&mut self, now: Time) -> bool {
         let Some(share) = self.spec.pacing.flow else { return false };
@@ -283,7 +284,7 @@ impl Runner {
         }
     }
 
-    /// Whether enough room is there to make requests again after the depth was reached.
+    /// Whether requests may be made again after the depth was reached.
     #[inline]
     fn may_refill(&mut self) -> bool {
         if self.refilling {
@@ -302,7 +303,7 @@ impl Runner {
         self.refilling
     }
 
-    /// Makes one request of the load; false when it must wait, and then it is held.
+    /// Makes one request of the load. If it cannot, the request is held and the result is false.
     #[inline]
     fn make(&mut self, now: Time, draft: JobDraft) -> bool {
         let JobDraft { direction, file, at, len, due } = draft;
@@ -344,8 +345,8 @@ impl Runner {
         true
     }
 
-    /// A buffer with what is to be written. `None` without memory, or while a write of the same
-    /// place is in flight whose order with this one nobody could tell.
+    /// A buffer with data to write. `None` without memory, or while a write to the same place is in
+    /// flight: the order of the two would be unknown.
     fn write_buffer(&mut self, draft: &JobDraft) -> Option<(Buf, u64)> {
         let &JobDraft { file, at, len, .. } = draft;
         if self.checker.is_some() && self.slots.writes_touch(file, at, len) {
@@ -383,8 +384,8 @@ impl Runner {
         }
     }
 
-    /// A flush that is due comes before the next request, as in fio: behind the last write comes
-    /// none.
+    /// Notes a flush that is due. It is made before the next request, as in fio, so none follows
+    /// the last write.
     fn note_flush(&mut self, file: u32) {
         let flushes = self.spec.flushes;
         let due = |every: u32| every > 0 && self.writes_since_sync.is_multiple_of(every);
@@ -394,7 +395,7 @@ impl Runner {
         }
     }
 
-    /// Makes a flush of a file. The number of a `fdatasync` is 1, of an `fsync` 0.
+    /// Makes a flush of a file. Its `generation` is 1 for `fdatasync` and 0 for `fsync`.
     pub(super) fn flush(&mut self, now: Time, file: u32, whole: bool) -> bool {
         let slot = Slot {
             purpose: Purpose::Flush,
@@ -421,7 +422,7 @@ impl Runner {
         self.asked.push(AskedRow { made: now.since(self.times.start), what, file, at, len });
     }
 
-    /// Reads back what was written, after what is to be given back of it was.
+    /// Reads back what was written, after the trims that come first.
     fn read_back(&mut self, now: Time) {
         while self.slots.in_flight() < self.spec.pacing.depth.max(1) {
             if self.is_held_back(now) {

@@ -1,4 +1,4 @@
-//! What follows what in a job: its start, its intervals, its pauses, its end.
+//! The stages of a job: its start, its intervals, its pauses, its end.
 
 use super::{After, FloorWatch, Runner, Stage};
 use crate::job::logs::{self, RequestLogs};
@@ -10,16 +10,15 @@ use block::{Span, Time};
 use stats::Tape;
 use workload::job::{Direction, Ends, JobStream, Pace, PerDirection};
 
-/// ETIME, which fio has for a rate that was not reached.
+/// ETIME, as fio reports a rate that was not reached.
 const TOO_SLOW: i32 = 62;
-/// A rate that must be reached is not looked at before; fio gives a job the same time to come to
-/// its pace.
+/// A minimum rate is not checked before this; fio gives a job the same time to reach its rate.
 const SETTLED_AFTER: Span = Span::from_secs(2);
-/// ECANCELED: a program that was to run around the job failed.
+/// ECANCELED: a program to be run before or after the job failed.
 const BAD_COMMAND: i32 = 125;
 
 impl Runner {
-    /// Starts it if it is time; whether it was.
+    /// Starts the job if it is time; returns whether it started.
     pub(super) fn may_start(&mut self, now: Time) -> bool {
         if self.spec.start.after.as_ref().is_some_and(|name| !self.board.has_ended(name)) {
             self.times.start = now;
@@ -32,8 +31,8 @@ impl Runner {
         due
     }
 
-    /// When a job that waits for its start looks again: then, and with each tick, since another may
-    /// end meanwhile.
+    /// When a job that waits for its start is polled again: at its start time, and with each tick,
+    /// because the job it waits for may end.
     pub(super) fn waits_until(&self, now: Time) -> Time {
         let again = now + super::Board::TICK;
         if self.times.start > now { self.times.start.min(again) } else { again }
@@ -65,7 +64,7 @@ impl Runner {
         }
     }
 
-    /// Runs a program of the job's, if there is one; how that went, and when it was over.
+    /// Runs one of the job's programs, if it has one; returns its result and the time after it.
     fn carry_out(&self, command: Option<workload::job::Command>, now: Time) -> (Result<(), String>, Time) {
         match command {
             None => (Ok(()), now),
@@ -73,7 +72,7 @@ impl Runner {
         }
     }
 
-    /// Forgets all figures and measures anew.
+    /// Discards all figures and measures from `now` on.
     fn measure_from(&mut self, now: Time) {
         self.times.measured_from = now;
         let scheduled = self.tape.punctuality.scheduled;
@@ -97,7 +96,7 @@ impl Runner {
         PerDirection::from_fn(|direction| (self.tape[direction].ops, self.tape[direction].bytes))
     }
 
-    /// Ends what is over: the ramp, an interval, the time.
+    /// Ends what is over: the ramp, an interval, the run time.
     pub(super) fn look(&mut self, now: Time) {
         if let Some(logs) = &mut self.logs {
             logs.roll(now);
@@ -154,8 +153,8 @@ impl Runner {
             };
             let seconds = (now.since(watch.window_end) + watch.floor.window).as_secs_f64();
             watch.window_end = now + watch.floor.window;
-            // The ends of a window may cut one request off: of 100 a second each second has 99 at
-            // least.
+            // The edges of a window may cut one request off: at 100 a second each second has at
+            // least 99.
             let block = u64::from(self.spec.reach.blocks[watch.direction].most());
             let (found, least, unit) = match watch.floor.pace {
                 Pace::Iops(iops) => (ops - before.0 + 1, iops.0, "operations a second"),
@@ -172,10 +171,10 @@ impl Runner {
         }
     }
 
-    /// Whether it pauses now.
+    /// Whether the job is in a pause.
     pub(super) fn thinks(&mut self, now: Time) -> bool {
         let (Some(until), Some(think)) = (self.thinking_until, self.spec.pacing.think) else { return false };
-        // The part that burns processor time comes first.
+        // The part of the pause that burns processor time comes first.
         let spin_end = until - think.time + think.spin.min(think.time);
         if think.spin > Span::ZERO {
             self.context.spin_until(spin_end);
@@ -191,7 +190,7 @@ impl Runner {
         false
     }
 
-    /// Whether a pause begins before the next request.
+    /// Begins a pause if one is due before the next request; returns whether it did.
     #[inline]
     pub(super) fn is_time_to_think(&mut self, now: Time) -> bool {
         let Some(think) = self.spec.pacing.think else { return false };
@@ -204,7 +203,7 @@ impl Runner {
         worked || counted
     }
 
-    /// Goes on to what follows when nothing is in flight any more.
+    /// Moves on to the next stage if nothing is in flight.
     pub(super) fn advance_stage(&mut self, now: Time) {
         match self.stage {
             Stage::Draining if self.slots.in_flight() == 0 => self.drained(now),
@@ -226,7 +225,7 @@ impl Runner {
         }
     }
 
-    /// Flushes what stands in the page cache alone.
+    /// Flushes the files whose data may be only in the page cache.
     fn settle(&mut self, now: Time) {
         self.stage = Stage::Settling;
         for file in 0..self.regions.len() as u32 {
@@ -253,14 +252,14 @@ impl Runner {
         self.end_checking(now);
     }
 
-    /// Drops the files from the page cache, if they go through it; when that was over.
+    /// Drops the files from the page cache, if they use it; returns the time after that.
     pub(super) fn forget_cache(&mut self) -> Option<Time> {
         self.forget.as_mut()?();
         self.latest = self.context.now();
         Some(self.latest)
     }
 
-    /// Ends a round of checking if nothing is left to read; a round may have nothing at all.
+    /// Ends a round of checking when nothing is left to read. A round may be empty.
     fn end_checking(&mut self, now: Time) {
         if self.checker.as_ref().is_none_or(super::Checker::is_through) {
             self.checked(now);
@@ -273,7 +272,7 @@ impl Runner {
             After::Pass if self.stream.next_pass() => {
                 self.stage = Stage::Loading;
                 if let Some(renew) = &mut self.renew {
-                    // The old files are closed first: a ring has places for each file once.
+                    // The old files are closed first, since a ring has one slot for each file.
                     self.target = Box::new(storage::local::NullTarget::new(block::Bytes(0)));
                     match renew() {
                         Ok(target) => self.target = target,
@@ -307,7 +306,7 @@ impl Runner {
         }
         self.stage = Stage::Ended;
         let never = if self.interrupted || self.times.runtime_end.is_some() || self.error.is_some() {
-            // What is due exactly at the end is not part of the run.
+            // What is due exactly at the end does not belong to the run.
             self.stream.overdue(self.times.loaded.unwrap_or(now) - Span::from_nanos(1))
         } else {
             0

@@ -8,8 +8,8 @@ use std::collections::VecDeque;
 use std::rc::Rc;
 use workload::job::{BlockCoverage, Direction, Ending, JobPlace, Mix, Order, Pace, Verify};
 
-/// Serves each request in 100 µs, side by side; what comes or is on its way in a stall ends after
-/// it.
+/// Serves requests in parallel in 100 µs each. What arrives or is in flight during a stall
+/// completes after it.
 struct Staller {
     stall: std::ops::Range<Time>,
     waiting: Vec<(Time, Completion)>,
@@ -52,13 +52,13 @@ fn play_on(spec: &JobSpec, target: Box<dyn Target>) -> JobOutcome {
     play_by(spec, target, &Rc::default()).0
 }
 
-/// Runs a job by a clock that its target may move on; its outcome, and how often its worker waited
-/// although nothing was in flight and nothing was due, to be woken by the tick.
+/// Runs a job by a clock that its target may advance. Returns its outcome, and how often its worker
+/// waited with nothing in flight and nothing due, until the tick.
 fn play_by(spec: &JobSpec, target: Box<dyn Target>, clock: &Rc<Cell<Time>>) -> (JobOutcome, u32) {
     play_through_cache(spec, target, clock, None)
 }
 
-/// The same, with what drops its files from a cache.
+/// The same, with a function that drops its files from a cache.
 fn play_through_cache(
     spec: &JobSpec,
     target: Box<dyn Target>,
@@ -86,7 +86,7 @@ fn play_through_cache(
     (runner.finish(), clock.idle)
 }
 
-/// How large its storage claims to be.
+/// The size that its storage reports.
 fn spec_bytes(spec: &JobSpec) -> u64 {
     match spec.place {
         JobPlace::Null { size } => size.0,
@@ -94,7 +94,7 @@ fn spec_bytes(spec: &JobSpec) -> u64 {
     }
 }
 
-/// A clock that jumps, or ticks when nothing is due; it counts those waits.
+/// A clock that jumps, or ticks when nothing is due; it counts those ticks.
 struct Hand {
     time: Rc<Cell<Time>>,
     idle: u32,
@@ -168,7 +168,7 @@ fn what_is_due_in_a_stall_until_the_end_is_never_sent() {
     let made = outcome.tape[Direction::Read].ops;
     assert!((5000..=5001).contains(&made), "{made}");
     assert_eq!(outcome.tape.punctuality.never_sent, 6000 - made);
-    // The second that nothing ended in is part of the time.
+    // The second without completions is part of the measured time.
     assert!(outcome.tape[Direction::Read].measured >= Span::from_secs(6), "{}", outcome.tape[Direction::Read].measured);
 }
 
@@ -183,7 +183,7 @@ fn a_closed_loop_does_what_the_device_can() {
     assert_eq!(slices.iter().sum::<u64>(), outcome.tape[Direction::Read].ops);
 }
 
-/// Ends each request after a time of its own, all side by side.
+/// Completes each request after a latency of its own, in parallel.
 struct Ladder {
     times: Vec<Span>,
     waiting: Vec<(Time, Completion)>,
@@ -208,8 +208,8 @@ impl Target for Ladder {
     fn cancel(&mut self, _now: Time, _ticket: Ticket) {}
 }
 
-/// Latencies from 100 ns to 100 s, a thousand to each power of ten: every percentile of what a job
-/// tells is within 1 % of the true one, which is known because the device's times are.
+/// Latencies from 100 ns to 100 s, a thousand for each power of ten: every reported percentile is
+/// within 1 % of the true one, which follows from the device.
 #[test]
 fn percentiles_are_true_from_100_ns_to_100_s() {
     let count = 9000;
@@ -244,8 +244,8 @@ fn a_ramp_is_not_measured() {
     assert_eq!(outcome.elapsed, Span::from_secs(8));
 }
 
-/// Where requests went is counted where that was asked, and what went before measuring is counted
-/// apart. One at a time of 100 µs each for 2 s before and 6 s behind.
+/// Offsets are counted by slice if asked, and requests before measuring began are counted
+/// separately. One at a time of 100 µs each, 2 s before and 6 s after.
 #[test]
 fn slices_of_offsets_are_counted_where_asked() {
     let mut spec = six_seconds();
@@ -309,8 +309,8 @@ fn pauses_come_after_so_many_requests() {
     assert!((29_900..=30_100).contains(&ops), "{ops}");
 }
 
-/// Takes 100 µs for each request, one after the other, in which its caller waits: so a system call
-/// is.
+/// Takes 100 µs for each request, one after the other, and blocks its caller, as a system call
+/// does.
 struct Blocking {
     clock: Rc<Cell<Time>>,
     waiting: VecDeque<Request>,
@@ -343,9 +343,8 @@ fn play_blocking(spec: &JobSpec) -> JobOutcome {
     play_by(spec, Box::new(Blocking { clock: Rc::clone(&clock), waiting: VecDeque::new() }), &clock).0
 }
 
-/// A request is dated by when it is made, which behind a call that blocked is later than when the
-/// worker looked last: one that was made by the older time would seem to have taken the call before
-/// it as well.
+/// A request is dated by when it is made. After a blocking call that is later than the start of the
+/// pass: dated by the pass, the request would include the call before it.
 #[test]
 fn behind_a_call_that_blocks_a_request_begins_when_it_is_made() {
     let mut spec = six_seconds();
@@ -371,8 +370,8 @@ fn behind_a_call_that_blocks_a_request_begins_when_it_is_made() {
     }
 }
 
-/// A flush between requests is timed by itself: the request that it comes before begins when the
-/// flush is over.
+/// A flush between requests is timed separately: the request after it begins when the flush is
+/// over.
 #[test]
 fn a_flush_is_no_part_of_the_request_behind_it() {
     let mut spec = six_seconds();
@@ -388,13 +387,13 @@ fn a_flush_is_no_part_of_the_request_behind_it() {
         );
         assert_eq!((writes.response.min(), writes.response.max(), writes.service.max()), (took, took, took));
     }
-    // By a schedule what was due meanwhile did wait for it: of 10 000 a second, the third is due
-    // with the flush's start.
+    // With a schedule, what is due during the flush does wait for it: of 10 000 a second, the third
+    // is due when the flush starts.
     spec.pacing.rate.write = Some(Pace::Iops(Iops(10_000)));
     assert!(play_blocking(&spec).tape[Direction::Write].response.max() >= took + took);
 }
 
-/// By a schedule that such a target keeps up with, too: a request that is due while a call blocks
+/// The same for a target that keeps up with the schedule: a request that falls due during a call
 /// waits for the rest of that call and no longer.
 #[test]
 fn behind_a_call_that_blocks_the_schedule_counts() {
@@ -408,8 +407,8 @@ fn behind_a_call_that_blocks_the_schedule_counts() {
     assert_eq!(reads.response.max(), Span::from_micros(6_000_000 - 59_999 * 50));
 }
 
-/// What follows a stage is made when the stage is over. Nobody is in flight then whose end would
-/// wake the worker, so a job that waited would wait for the tick, twice a round.
+/// A new stage makes its requests at once. With nothing in flight, no completion would wake the
+/// worker, so the job would wait for the tick, twice a round.
 #[test]
 fn rounds_of_checking_follow_one_another_without_a_wait() {
     let mut spec = six_seconds();
@@ -429,9 +428,8 @@ fn rounds_of_checking_follow_one_another_without_a_wait() {
     }
 }
 
-/// What the page cache holds of the files is dropped each time the way through them begins anew,
-/// and before what was written is checked; that is flushed first, and neither is counted. Free
-/// places have no end of a way.
+/// The page cache of the files is dropped whenever a round begins and before data is checked, after
+/// a flush. Neither is counted. Random offsets without a map have no rounds.
 #[test]
 fn each_round_and_each_check_reads_from_the_storage() {
     let dropped = |change: fn(&mut JobSpec)| {
@@ -449,7 +447,7 @@ fn each_round_and_each_check_reads_from_the_storage() {
         let (outcome, _) = play_through_cache(&spec, target, &clock, Some(forget));
         assert_eq!(outcome.error, None);
         let all = &outcome.tape;
-        // The 3 ms that it took are no request's.
+        // The 3 ms that dropping took belong to no request.
         let longest = all.merged(|track| &track.response).max();
         assert_eq!((longest, outcome.tape[Tape::FLUSH].ops), (Span::from_micros(100), 0));
         (times.get(), all[Direction::Read].ops, all[Direction::Write].ops)
