@@ -1,12 +1,13 @@
-//! Chance as integers: unbiased choices and exponential times, the same on every machine.
+//! Random numbers in integer arithmetic: unbiased choices and exponential times, the same on every
+//! machine.
 //!
 //! Logarithms differ in their last bit between mathematics libraries, so exponential times are
-//! drawn without one.
+//! drawn without them.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// A seeded source of chance.
+/// A seeded random source.
 #[derive(Clone, Debug)]
 pub(crate) struct Chance(Xoshiro256PlusPlus);
 
@@ -35,7 +36,7 @@ const Q: [u64; 15] = [
 ];
 
 impl Chance {
-    /// The requests of lane `lane`: jumps of 2^128 draws keep lanes apart.
+    /// The source of lane `lane`: jumps of 2^128 draws keep lanes apart.
     pub(crate) fn of_lane(seed: u64, lane: u32) -> Chance {
         let mut generator = Xoshiro256PlusPlus::seed_from_u64(seed);
         for _ in 0..lane {

@@ -1,5 +1,5 @@
-//! When an open loop's requests are due: a schedule in whole nanoseconds that never looks at how
-//! the target keeps up.
+//! When the requests of an open loop are due: a schedule in whole nanoseconds that does not depend
+//! on the target.
 //!
 //! *Uniform*: [`stats::Schedule`], so that request `k` (from 0) of a rate is due at `k / rate`, the
 //! first at once. The connections of a plan's workload take turns: lane `i` of `L` has requests i,
@@ -15,13 +15,13 @@ use crate::spec::Spacing;
 use block::{Iops, Span, Time};
 use stats::Schedule;
 
-/// Fraction bits of a Poisson position and of its means.
+/// Fraction bits of a position in a Poisson schedule and of its mean steps.
 const FRACTION_BITS: u32 = 32;
 
-/// One lane's part of an open loop's rate.
+/// One lane's part of an open loop.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Share {
-    /// Of the whole workload; not zero.
+    /// Rate of the whole workload; not zero.
     pub(crate) rate: Iops,
     pub(crate) spacing: Spacing,
     /// This lane's number, below `lanes`.
@@ -42,20 +42,20 @@ enum Spaced {
 
 #[derive(Clone, Debug)]
 struct Poisson {
-    /// In 2^-32 ns.
+    /// Due time of the next request, in 2^-32 ns.
     position: u128,
-    /// Units a second.
+    /// Rate in units a second.
     rate: u64,
-    /// The last step in units and its mean in 2^-32 ns: most steps are the same as the one before.
+    /// The last step in units and its mean in 2^-32 ns; cached, because most steps are equal.
     step: u64,
     mean: u128,
     chance: Chance,
 }
 
 impl Share {
-    /// The lane's requests from `start` on; [`Due::advance`] goes on by [`Share::lanes`]. Poisson
-    /// times are drawn from `chance`, the first as well: lanes that all began at once would be no
-    /// Poisson process.
+    /// The lane's schedule from `start` on; [`Due::advance`] steps by [`Share::lanes`]. Poisson
+    /// times are drawn from `chance`, including the first: lanes that all start at once would not
+    /// be a Poisson process.
     pub(crate) fn due(&self, start: Time, chance: Chance) -> Due {
         let mut due = Due::new(start, self.rate.0, self.spacing, chance);
         due.advance(u64::from(if self.spacing == Spacing::Poisson { self.lanes } else { self.lane }));
@@ -64,8 +64,8 @@ impl Share {
 }
 
 impl Due {
-    /// `rate` units (requests, or bytes) a second from `start` on: the first request is due then.
-    /// Poisson times are drawn from `chance`.
+    /// A schedule of `rate` units (requests or bytes) a second from `start` on, when the first
+    /// request is due. Poisson times are drawn from `chance`.
     pub(crate) fn new(start: Time, rate: u64, spacing: Spacing, chance: Chance) -> Due {
         Due(match spacing {
             Spacing::Uniform => Spaced::Uniform(Schedule::new(start, rate.min(1 << 63), Span::SECOND)),
@@ -85,7 +85,7 @@ impl Due {
         }
     }
 
-    /// On to the request that is due `units` later.
+    /// Moves on to the next request, due `units` later.
     #[inline]
     pub(crate) fn advance(&mut self, units: u64) {
         match &mut self.0 {
@@ -94,7 +94,7 @@ impl Due {
         }
     }
 
-    /// Puts all that is still to come off by `span`.
+    /// Moves all future due times back by `span`.
     pub(crate) fn postpone(&mut self, span: Span) {
         match &mut self.0 {
             Spaced::Uniform(schedule) => schedule.postpone(span),
@@ -102,7 +102,7 @@ impl Due {
         }
     }
 
-    /// How many requests, `units` apart, are due by `now`. Leaves the schedule where it is.
+    /// How many requests, `units` apart, are due by `now`. Does not move the schedule.
     pub(crate) fn due_by(&self, now: Time, units: u64) -> u64 {
         match &self.0 {
             Spaced::Uniform(schedule) => schedule.due_by(now, units),
@@ -120,7 +120,7 @@ impl Due {
 
 impl Poisson {
     fn due(&self) -> Time {
-        // Its cut to 64 bits is 584 years away.
+        // Truncation to 64 bits matters after 584 years.
         Time::from_nanos((self.position >> FRACTION_BITS) as u64)
     }
 
@@ -166,8 +166,8 @@ mod tests {
 
     #[test]
     fn a_poisson_rate_is_exact_at_rates_where_microseconds_would_not_do() {
-        // A count over time t has the deviation √(rate × t). Ten seconds at 300 000 a second:
-        // √3 000 000 = 1732, which is 0.06 %; five of them are allowed.
+        // The count over time t deviates by √(rate × t). Ten seconds at 300 000 a second: √3 000
+        // 000 = 1732, or 0.06 %; five deviations are allowed.
         let ten = Time::from_nanos(10_000_000_000);
         let n = lane(0, 300_000, Spacing::Poisson, 0, 1).due_by(ten, 1);
         assert!(n.abs_diff(3_000_000) < 5 * 1732, "{n}");
@@ -195,8 +195,8 @@ mod tests {
     }
 
     proptest! {
-        /// By time t exactly ⌊rate × t⌋ + 1 requests of a uniform schedule are due, over all lanes,
-        /// counted both ways.
+        /// By time t exactly ⌊rate × t⌋ + 1 requests of a uniform schedule are due over all lanes,
+        /// whether counted at once or step by step.
         #[test]
         fn as_many_are_due_as_the_rate_says(
             rate in 1u64..2_000_000, lanes in 1u32..9, start in 0u64..1 << 40, t in 0u64..50_000_000,
@@ -215,7 +215,7 @@ mod tests {
             prop_assert_eq!((counted, walked), (expected, expected));
         }
 
-        /// Due times never go back, whatever the spacing.
+        /// Due times never decrease, whatever the spacing.
         #[test]
         fn due_times_never_go_back(rate in 1u64..=100_000_000, poisson: bool, start in 0u64..1 << 60) {
             let spacing = if poisson { Spacing::Poisson } else { Spacing::Uniform };

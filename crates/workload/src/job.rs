@@ -1,8 +1,8 @@
 //! One load job: everything that the engine needs to run one thread's worth of load against files,
 //! devices, an NBD export or nothing at all, whichever tool described it.
 //!
-//! A [`JobSpec`] is what was typed, checked and put into plain numbers with units. What only the
-//! machine knows (how large a device is, whether a file exists) stays open here as an [`Amount`] or
+//! A [`JobSpec`] is the user's job, checked and converted to plain numbers with units. What depends
+//! on the machine (the size of a device, whether a file exists) stays open as an [`Amount`] or
 //! `None`; the engine fills it in. `JobSpec::default()` is a sequential 4 KiB read at depth 1.
 
 mod content;
@@ -35,7 +35,7 @@ use block::Span;
 use std::ops::Range;
 use std::path::PathBuf;
 
-/// The stages of jobs: those of one start together, when those before them have ended.
+/// Divides jobs into stages: the jobs of a stage start together, once those before them have ended.
 pub fn stages(specs: &[JobSpec]) -> Vec<Range<usize>> {
     let begins = (0..specs.len()).filter(|job| *job == 0 || specs[*job].start.after_earlier);
     let mut begins: Vec<usize> = begins.collect();
@@ -48,186 +48,183 @@ pub fn stages(specs: &[JobSpec]) -> Vec<Range<usize>> {
 pub struct JobSpec {
     /// Its name in reports.
     pub name: String,
-    /// Which of the clones that one description made, from 0.
+    /// Its index among the clones of one description, from 0.
     pub number: u32,
     /// The report group; jobs of a group may be reported as one.
     pub group: u32,
-    /// What it talks to.
+    /// The storage that it loads.
     pub place: JobPlace,
-    /// How it talks to it.
+    /// How it accesses the storage.
     pub engine: EngineKind,
-    /// Past the page cache (`O_DIRECT`).
+    /// Bypasses the page cache (`O_DIRECT`).
     pub direct: bool,
-    /// Whether each write is durable before it ends.
+    /// Whether each write is durable when it completes.
     pub write_sync: WriteSync,
-    /// How plain system calls are made, where it makes such.
+    /// How plain system calls are made, for the engine that uses them.
     pub calls: Calls,
-    /// How files that are missing or too short are made, and what becomes of them.
+    /// How missing or short files are created, and what happens to them afterwards.
     pub layout: Layout,
     /// How the next of several files is chosen.
     pub file_order: FileOrder,
-    /// What it asks: directions, order, offsets, sizes.
+    /// What it requests: directions, order, offsets, sizes.
     pub reach: Reach,
-    /// Runs this recording in place of what `reach` and the rates say; `reach` still names
-    /// directions and block sizes.
+    /// A recording to replay instead of requests drawn by `reach` and the rates; `reach` still has
+    /// the directions and block sizes.
     pub replay: Option<Replay>,
-    /// When it asks: depth, rate, pauses.
+    /// When it makes requests: depth, rate, pauses.
     pub pacing: Pacing,
     /// What it writes.
     pub content: Content,
-    /// Whether and how what is read back is checked; `None` does not look at data.
+    /// Whether and how read data is verified; `None` ignores it.
     pub verify: Option<Verify>,
-    /// When it asks for durability.
+    /// When it flushes.
     pub flushes: Flushes,
     /// When it starts.
     pub start: Start,
     /// When it ends.
     pub ending: Ending,
-    /// Which failures it goes on after.
+    /// Failures after which it continues.
     pub forgive: Forgive,
-    /// What is noted over time.
+    /// Logs over time.
     pub logs: Logs,
-    /// What all chance is drawn from. The same seed asks the same requests in the same order.
+    /// Seed of all random choices. The same seed makes the same requests in the same order.
     pub seed: u64,
-    /// Processors that its thread may run on; empty leaves it to the system.
+    /// Processors that its thread may run on; empty means any.
     pub cpus: Vec<u32>,
-    /// On which nodes of a machine with several memories it runs, and where its buffers are.
+    /// The NUMA nodes where it runs and where its buffers are.
     pub numa: Numa,
-    /// The kernel has a thread of its own that looks for requests, which spares system calls and
-    /// takes a processor.
+    /// A kernel thread polls for requests, which saves system calls and occupies a processor.
     pub kernel_polls: Option<KernelPolling>,
-    /// How it stands behind or before other programs.
+    /// Its scheduling priority.
     pub priority: Priority,
-    /// Programs that are run around it.
+    /// Programs that are run before and after it.
     pub commands: Commands,
 }
 
-/// A job's part of a machine with several memories.
+/// Placement of a job on NUMA nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Numa {
-    /// Its thread runs on processors of these nodes only; empty leaves it to the system.
+    /// Nodes on whose processors its thread runs; empty means any.
     pub nodes: Vec<u32>,
-    /// Where its buffers are; `None` leaves it to the system.
+    /// Placement of its buffers; `None` leaves it to the system.
     pub memory: Option<MemoryPolicy>,
 }
 
-/// Where memory is taken from; see set_mempolicy(2).
+/// The policy for memory placement; see set_mempolicy(2).
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum MemoryPolicy {
-    /// Near the processor that touches it first, whatever the thread had before.
+    /// The node of the processor that touches it first, overriding the thread's earlier policy.
     Default,
-    /// From the node that the thread runs on.
+    /// The node that the thread runs on.
     Local,
-    /// From this node while it has some.
+    /// This node while it has free memory.
     Prefer(u32),
-    /// From these nodes alone.
+    /// Only these nodes.
     Bind(Vec<u32>),
-    /// From these nodes in turn.
+    /// Interleaved over these nodes.
     Interleave(Vec<u32>),
 }
 
-/// How the kernel looks for requests.
+/// Polling of the submission queue by a kernel thread.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KernelPolling {
-    /// The processor that its thread runs on; any when `None`.
+    /// The processor that the kernel thread runs on; any when `None`.
     pub processor: Option<u32>,
 }
 
-/// How a job's thread stands behind or before other programs of the machine.
+/// Scheduling priority of a job's thread, for the processor and for I/O.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Priority {
-    /// −20, before all others, to 19, behind them; see nice(2).
+    /// Niceness, from −20 (highest priority) to 19; see nice(2).
     pub nice: Option<i32>,
-    /// The kernel's number for the class and level of its I/O; see ioprio_set(2).
+    /// The kernel's number for class and level of its I/O priority; see ioprio_set(2).
     pub io: Option<u16>,
 }
 
-/// Programs that are run around a job, each by the shell. One that fails fails the job.
+/// Programs that are run around a job by the shell. If one fails, the job fails.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Commands {
-    /// Before its first request.
+    /// Run before the first request.
     pub before: Option<Command>,
-    /// After its end.
+    /// Run after the job's end.
     pub after: Option<Command>,
 }
 
-/// A line for the shell, and where its output goes.
+/// A command line, and where its output goes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
-    /// What is run.
+    /// The line for the shell.
     pub line: String,
-    /// The file that holds what it printed.
+    /// The file that receives the output.
     pub output: PathBuf,
 }
 
-/// When a job asks for what it wrote to be durable. A flush waits for the writes before it and is
-/// timed apart.
+/// When a job flushes its writes. A flush waits for the writes before it and is timed separately.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Flushes {
-    /// `fsync` after so many writes; 0 never.
+    /// Number of writes between calls of `fsync`; 0 means never.
     pub fsync_every: u32,
-    /// `fdatasync` after so many writes; 0 never.
+    /// Number of writes between calls of `fdatasync`; 0 means never.
     pub fdatasync_every: u32,
-    /// `fsync` every file once when the job's writes are done.
+    /// Calls `fsync` for every file once when the job's writes are done.
     pub at_end: bool,
-    /// `fsync` every file when it is closed.
+    /// Calls `fsync` for every file when it is closed.
     pub on_close: bool,
 }
 
 /// When a job starts, counted from the start of the run or of its stage.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Start {
-    /// Starts so much later at least.
+    /// The shortest delay.
     pub delay_least: Span,
-    /// And so much later at most; drawn between both, from the job's seed.
+    /// The longest delay; the delay is drawn between the two from the job's seed.
     pub delay_most: Span,
-    /// Waits until every job before it in the list has ended: a new stage begins with it.
+    /// Starts a new stage: waits until every job before it in the list has ended.
     pub after_earlier: bool,
-    /// Waits until all jobs of this name have ended.
+    /// Waits until all jobs with this name have ended.
     pub after: Option<String>,
 }
 
-/// Which failures a job goes on after. Each is counted in any case.
+/// Failures after which a job continues. Each is counted in any case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Forgive {
-    /// A read that failed.
+    /// Failed reads.
     pub read: bool,
-    /// A write, trim or flush that failed.
+    /// Failed writes, trims and flushes.
     pub write: bool,
-    /// Data that was not what was written.
+    /// Data that does not verify.
     pub verify: bool,
-    /// Reads that failed with one of these numbers of the system.
+    /// Failed reads with one of these `errno` values.
     pub read_numbers: Vec<i32>,
-    /// Writes, trims and flushes that failed with one of these.
+    /// Failed writes, trims and flushes with one of these `errno` values.
     pub write_numbers: Vec<i32>,
-    /// Checks that failed with one of these.
+    /// Failed verifications with one of these `errno` values.
     pub verify_numbers: Vec<i32>,
 }
 
 impl Forgive {
-    /// Whether there is a failure that it goes on after.
+    /// Whether any failure lets the job continue.
     pub fn goes_on(&self) -> bool {
         let numbers = [&self.read_numbers, &self.write_numbers, &self.verify_numbers];
         self.read || self.write || self.verify || numbers.iter().any(|numbers| !numbers.is_empty())
     }
 }
 
-/// What is noted over time.
+/// Logs over time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Logs {
     /// A row for every request, with its latencies.
     pub each_request: bool,
-    /// Length of the intervals that bandwidth, operations and mean latencies are noted for; above
-    /// zero.
+    /// Length of the intervals over which bandwidth, operations and mean latencies are logged;
+    /// above zero.
     pub interval: Span,
-    /// Length of the intervals that whole histograms of service time are noted for.
+    /// Length of the intervals over which histograms of service time are logged.
     pub histogram_interval: Option<Span>,
-    /// The longest latencies of each interval are noted too.
+    /// Also logs the longest latencies of each interval.
     pub longest: bool,
-    /// A row for every request as it was asked, so that the job can be run again from the
-    /// recording.
+    /// A row for every request as it was made, from which the job can be replayed.
     pub asked: bool,
-    /// Requests are counted by so many slices of all that the job uses, to tell whether its offsets
+    /// Counts requests by this many slices of the job's whole space, to show whether its offsets
     /// are spread evenly.
     pub coverage: Option<u32>,
 }

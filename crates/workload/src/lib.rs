@@ -1,5 +1,4 @@
-//! What is asked of storage: specifications of load, the seeded streams of requests made from them,
-//! and plan files.
+//! Load for storage: specifications, the seeded streams of requests made from them, and plan files.
 //!
 //! ```text
 //!   plan file ──► Plan ──► Spec (one a workload and phase) ──► Stream (one a connection) ──► Draft, Draft, …
@@ -9,7 +8,7 @@
 //! sequence of requests, and a [`plan::Plan`] is a whole experiment: volumes, workloads, phases
 //! with administrators' commands, criteria.
 //!
-//! Nothing here does I/O, reads a clock or draws chance of its own: `now` and the seed are
+//! Nothing here does I/O, reads a clock or has a random source of its own: `now` and the seed are
 //! arguments.
 
 mod chance;

@@ -1,49 +1,49 @@
-//! A closed loop's own limit: a client that needs so long for each of its requests that it makes no
-//! more than so many a second, however soon the storage answers.
+//! The pace of a closed loop: the highest rate at which a client makes requests, however fast the
+//! storage is.
 //!
 //! ```text
 //!   free ≤ now: make one     free = max(free, now − CATCH_UP) + 1 / rate
 //! ```
 //!
-//! Times add up in 2⁻³² ns, so that nothing drifts.
+//! Times add up in 2⁻³² ns, so rounding does not accumulate.
 
 use block::{Iops, Span, Time};
 
-/// How far a client that was kept from its work may run behind and still make up for it: what a
-/// timer's lateness and a batch of completions take.
+/// How far a delayed client may fall behind and still catch up: enough for a late timer and a batch
+/// of completions.
 const CATCH_UP: Span = Span::from_millis(5);
 
 const FRACTION_BITS: u32 = 32;
 
-/// One connection's pace.
+/// Pace of one connection.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pace {
     rate: Iops,
-    /// When the next request may be made, and how long one takes, in 2⁻³² ns.
+    /// When the next request may be made, and the time for one, both in 2⁻³² ns.
     free: u128,
     step: u128,
 }
 
 impl Pace {
-    /// So many requests a second, at least one, from now on.
+    /// A pace of `rate` requests a second, at least one, from `now` on.
     pub(crate) fn new(now: Time, rate: Iops) -> Pace {
         let step = (1_000_000_000u128 << FRACTION_BITS) / u128::from(rate.0.max(1));
         Pace { rate, free: u128::from(now.as_nanos()) << FRACTION_BITS, step }
     }
 
-    /// What it was made with.
+    /// The rate it was created with.
     pub(crate) fn rate(&self) -> Iops {
         self.rate
     }
 
-    /// From when on the next request may be made.
+    /// When the next request may be made.
     #[inline]
     pub(crate) fn free(&self) -> Time {
         let whole = self.free.div_ceil(1 << FRACTION_BITS);
         Time::from_nanos(u64::try_from(whole).unwrap_or(u64::MAX))
     }
 
-    /// One is made.
+    /// Records that a request was made.
     #[inline]
     pub(crate) fn take(&mut self, now: Time) {
         let earliest = now.as_nanos().saturating_sub(CATCH_UP.as_nanos());
@@ -55,7 +55,7 @@ impl Pace {
 mod tests {
     use super::*;
 
-    /// Asked every `every` ns for a second, how many it makes.
+    /// How many requests are made in a second if it is asked every `every` ns.
     fn made(rate: u64, every: u64) -> u64 {
         let mut pace = Pace::new(Time::ZERO, Iops(rate));
         let mut made = 0;
@@ -68,8 +68,8 @@ mod tests {
         made
     }
 
-    /// One at once, then one every 1 / rate; asked late by less than 5 ms it loses nothing, but for
-    /// what is due after the last time that it was asked: at 4 ms, 4 ms × 3500/s = 14.
+    /// One at once, then one every 1 / rate. Asked less than 5 ms late it loses nothing, except
+    /// what is due after the last time it was asked: at 4 ms, 4 ms × 3500/s = 14.
     #[test]
     fn lateness_costs_nothing_until_it_is_too_much() {
         assert_eq!(made(3_500, 1_000), 3_500);

@@ -1,69 +1,69 @@
-//! What a workload looks like: pattern, mix, sizes, range, arrival. Plain numbers, and the rules
-//! that they obey.
+//! The specification of a workload's load: pattern, mix, sizes, range, arrival. Plain numbers, and
+//! the rules that they must obey.
 //!
-//! Keys in error messages are the ones of a plan file.
+//! Keys in error messages are those of a plan file.
 
 use block::{Bytes, Iops};
 
-/// Smallest block: a sector, the least that block devices address.
+/// Smallest block: a sector, the unit of addresses of block devices.
 pub const BLOCK_MIN: Bytes = Bytes(512);
-/// Largest block: what NBD clients and servers must be able to carry in one request.
+/// Largest block, which NBD clients and servers must be able to transfer in one request.
 pub const BLOCK_MAX: Bytes = Bytes::mib(32);
-/// Most sizes in a mix of blocks; fio's own limit for `bssplit`.
+/// Maximum number of sizes in a mix of blocks; fio's own limit for `bssplit`.
 pub const BLOCK_SIZES_MAX: usize = 64;
-/// Most requests in flight on one connection: 64 Ki, the largest submission queue that kernels
-/// take.
+/// Maximum number of requests in flight on one connection: 64 Ki, the largest submission queue of
+/// kernels.
 pub const DEPTH_MAX: u32 = 65_536;
-/// Most connections of a workload: making stream `n` costs `n` jumps of its generator, half a
-/// second for all of these.
+/// Maximum number of connections of a workload. Creating stream `n` takes `n` jumps of its
+/// generator, half a second for all of these.
 pub const CONNECTIONS_MAX: u32 = 1_024;
-/// Highest rate of a workload, ten nanoseconds a request: above what a core can hand out.
+/// Highest rate of a workload: ten nanoseconds a request, more than a core can make.
 pub const RATE_MAX: Iops = Iops(100_000_000);
 
-/// One workload's load. Depth and the cap on outstanding requests count on each connection; rate
-/// and number of requests are the whole workload's.
+/// The load of one workload. Depth and the maximum of outstanding requests apply to each
+/// connection; rate and number of requests to the whole workload.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Spec {
     /// Where requests go.
     pub pattern: Pattern,
-    /// How many of a hundred requests read; the others write. Chosen by chance for each request.
+    /// Percentage of reads; the others are writes. Drawn for each request.
     pub read_percent: u32,
-    /// How long requests are.
+    /// Sizes of requests.
     pub blocks: Blocks,
     /// The part of the target that is used.
     pub range: Range,
     /// When requests are made.
     pub arrival: Arrival,
-    /// After so many writes a connection asks for a flush, as a database's journal does; `None`
-    /// never flushes. A flush is a request like the others: it counts as outstanding and takes its
+    /// Number of writes after which a connection makes a flush, like a database's journal; `None`
+    /// never flushes. A flush is a request like any other: it counts as outstanding and takes its
     /// place in the schedule.
     pub flush_every: Option<u32>,
-    /// Requests a second that each connection of a closed loop makes at most, however soon the
-    /// storage answers: its host's own limit. `None` has none.
+    /// Maximum rate of each connection of a closed loop in requests a second, however fast the
+    /// storage is: the limit of its host. `None` for no limit.
     pub pace: Option<Iops>,
-    /// How many connections share the load, each with its own stream. None at all is a silent
+    /// Number of connections that share the load, each with its own stream; 0 for a silent
     /// workload.
     pub connections: u32,
-    /// Ends after so many requests; `None` goes on until stopped.
+    /// Number of requests after which it ends; `None` goes on until stopped.
     pub requests: Option<u64>,
-    /// What all chance is drawn from.
+    /// Seed of all random choices.
     pub seed: u64,
 }
 
 /// Where requests go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// Any whole block of the range, each as likely as any other.
+    /// Uniform over all whole blocks of the range.
     Random,
-    /// One after the other, around the range; each connection starts at its own equal part of it.
-    /// Reads and writes advance together.
+    /// One after the other, wrapping around the range. Each connection starts at its own equal part
+    /// of it. Reads and writes advance together.
     Sequential,
 }
 
 /// When requests are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Arrival {
-    /// Closed loop: a request is made when another ends.
+    /// Closed loop: a request is made when another completes.
     Closed {
         /// Requests kept in flight on each connection.
         depth: u32,
@@ -74,14 +74,14 @@ pub enum Arrival {
         rate: Iops,
         /// How they are spread over time.
         spacing: Spacing,
-        /// Most requests in flight on each connection. Where it is met, requests are made late and
-        /// their response time still counts from when they were due.
+        /// Maximum number of requests in flight on each connection. At the maximum, requests are
+        /// made late, and their response time still counts from when they were due.
         outstanding: u32,
     },
 }
 
 impl Arrival {
-    /// Requests in flight at most, on each connection.
+    /// Maximum number of requests in flight on each connection.
     pub fn most(&self) -> u32 {
         match *self {
             Arrival::Closed { depth } => depth,
@@ -95,7 +95,7 @@ impl Arrival {
 pub enum Spacing {
     /// Evenly; the connections take turns.
     Uniform,
-    /// As from many independent users: the time between requests is exponential.
+    /// Poisson, as from many independent users: times between requests are exponential.
     Poisson,
 }
 
@@ -104,11 +104,11 @@ pub enum Spacing {
 pub struct Range {
     /// Its start.
     pub offset: Bytes,
-    /// Its length; `None` goes to the target's end.
+    /// Its length; `None` means up to the target's end.
     pub size: Option<Bytes>,
 }
 
-/// How long requests are: one size, or several by weight. Never empty.
+/// Sizes of requests: one size, or several by weight. Never empty.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Blocks(Vec<BlockShare>);
 
@@ -117,20 +117,20 @@ pub struct Blocks(Vec<BlockShare>);
 pub struct BlockShare {
     /// The size.
     pub size: Bytes,
-    /// How often it occurs, against the sum of all weights.
+    /// Its frequency, relative to the sum of all weights.
     pub weight: u32,
 }
 
 /// Why a specification cannot run. The text begins with the plan file's key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SpecError {
-    /// More than all requests read.
+    /// More than 100 %.
     #[error("read_percent: must be from 0 to 100, got {0}; say how many of a hundred requests read")]
     ReadPercent(u32),
-    /// A flush after no writes at all.
+    /// A flush after every 0 writes.
     #[error("flush_every: must be 1 or more, got 0; leave it out for no flushes")]
     FlushEvery,
-    /// The block is no power of two of sectors, or too large.
+    /// The block is not a power of two of sectors, or is too large.
     #[error("block: must be a power of two from {BLOCK_MIN} to {BLOCK_MAX}, got {0}; 4k and 64k are common")]
     Block(Bytes),
     /// A size that never occurs.
@@ -150,7 +150,7 @@ pub enum SpecError {
     /// The range does not start at a sector.
     #[error("offset: must be a multiple of {BLOCK_MIN}, got {bytes} bytes; round it", bytes = .0.0)]
     OffsetUnaligned(Bytes),
-    /// The range starts behind the target's end.
+    /// The range starts beyond the target's end.
     #[error("offset: must lie before the end of the target at {target}, got {offset}; lower it")]
     OffsetBeyond {
         /// The offset.
@@ -162,7 +162,7 @@ pub enum SpecError {
     #[error("size: must be a multiple of {BLOCK_MIN} above zero, got {bytes} bytes; leave it out to go to the end",
         bytes = .0.0)]
     SizeUnaligned(Bytes),
-    /// The range ends behind the target's end.
+    /// The range ends beyond the target's end.
     #[error("size: must end within the target of {target}, got {size} from {offset} on; leave it out to go to the end")]
     SizeBeyond {
         /// The range's start.
@@ -183,24 +183,24 @@ pub enum SpecError {
     #[error("pace: must be from 1 to {rate_max}, got {given}; it counts requests a second of each connection",
         rate_max = RATE_MAX.0, given = .0.0)]
     Pace(Iops),
-    /// The cap is zero or too large.
+    /// The maximum of outstanding requests is zero or too large.
     #[error("outstanding: must be from 1 to {DEPTH_MAX}, got {0}; it caps requests in flight on each connection")]
     Outstanding(u32),
     /// Too many connections.
     #[error("connections: must be at most {CONNECTIONS_MAX}, got {0}; raise the depth instead")]
     Connections(u32),
-    /// A workload that ends before it begins.
+    /// Zero requests: the workload ends before it begins.
     #[error("requests: must be 1 or more, got 0; leave it out to run until the end")]
     Requests,
 }
 
 impl Spec {
-    /// Whether it can run on a target of this size; the first rule it breaks if not.
+    /// Checks that it can run on a target of this size; an error is the first rule that it breaks.
     pub fn check(&self, target: Bytes) -> Result<(), SpecError> {
         self.broken_rules(Some(target)).into_iter().next().map_or(Ok(()), Err)
     }
 
-    /// Every rule it breaks; those about the target's size only where that is known.
+    /// Every rule that it breaks; those on the target's size only if that is known.
     pub(crate) fn broken_rules(&self, target: Option<Bytes>) -> Vec<SpecError> {
         let mut broken = Vec::new();
         let mut unless = |holds: bool, error: SpecError| {
@@ -230,8 +230,7 @@ impl Spec {
         broken.into_iter().chain(blocks).chain(range).collect()
     }
 
-    /// The range's length in bytes on a target of `target` bytes; zero where it starts behind the
-    /// end.
+    /// The range's length in bytes on a target of `target` bytes; zero if it starts beyond the end.
     pub(crate) fn range_len(&self, target: Bytes) -> Bytes {
         let rest = target.0.saturating_sub(self.range.offset.0);
         Bytes(self.range.size.map_or(rest, |size| size.0.min(rest)))
@@ -248,7 +247,7 @@ impl Spec {
 }
 
 impl SpecError {
-    /// The plan file's key that it is about.
+    /// The key of a plan file that it is about.
     pub fn key(&self) -> &'static str {
         match self {
             SpecError::ReadPercent(_) => "read_percent",
@@ -291,12 +290,12 @@ impl Range {
 }
 
 impl Blocks {
-    /// Every request of the same size.
+    /// A single size for all requests.
     pub fn of(size: Bytes) -> Blocks {
         Blocks(vec![BlockShare { size, weight: 1 }])
     }
 
-    /// Several sizes; `None` of none.
+    /// Several sizes; `None` if `shares` is empty.
     pub fn mixed(shares: Vec<BlockShare>) -> Option<Blocks> {
         (!shares.is_empty()).then_some(Blocks(shares))
     }

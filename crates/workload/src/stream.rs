@@ -9,10 +9,11 @@
 //!            }
 //! ```
 //!
-//! A stream is a pure function of specification, lane and times: the same seed gives the same
-//! requests in the same order, and when they are made does not change which they are (arrival draws
-//! from a source of its own). Nothing is allocated after it was made or reshaped. Lengths,
-//! schedules and chance are those of a job's stream; why the two are two is decision 0306.
+//! A stream is a pure function of specification, lane and times. The same seed makes the same
+//! requests in the same order, whenever they are made: arrival times come from a random source of
+//! their own. After it is created or reshaped it allocates nothing. Sizes, schedules and random
+//! sources are shared with [`JobStream`](crate::job::JobStream); decision 0306 says why there are
+//! two kinds of stream.
 
 use crate::chance::Chance;
 use crate::due::{Due, Share};
@@ -54,31 +55,31 @@ pub struct Draft {
 pub struct Stream {
     lane: u32,
     target: Bytes,
-    /// Its part of an open loop, and the schedule made from it.
+    /// Its part of an open loop's rate, and the schedule made from it.
     share: Option<Share>,
-    /// Connections that take turns in it.
+    /// Number of connections that share the schedule.
     lanes: u64,
     schedule: Option<Due>,
-    /// A closed loop's own limit.
+    /// Pace of a closed loop.
     pace: Option<Pace>,
-    /// Most requests in flight: the depth of a closed loop, the cap of an open one.
+    /// Maximum number of requests in flight: the depth of a closed loop, the cap of an open one.
     most: u32,
     outstanding: u32,
     made: u64,
-    /// Requests to be made in all.
+    /// Number of requests to make in all.
     quota: u64,
     stopped: bool,
     chance: Chance,
     arrival_chance: Chance,
     read_percent: u64,
-    /// Writes until the next flush is due; never when there are none.
+    /// Number of writes between flushes; `None` never flushes.
     flush_every: Option<u32>,
     written: u32,
     sizes: Sizes,
     place: Place,
-    /// Requests that were due under an arrival that a reshape replaced, and never made.
+    /// Requests that were due by a schedule that a reshape replaced, and were never made.
     unsent: u64,
-    /// As many as allowed were outstanding, and the schedule was not caught up with since.
+    /// Whether the cap was reached and the schedule has not caught up since.
     cap_met: bool,
 }
 
@@ -92,8 +93,8 @@ struct Place {
 }
 
 impl Stream {
-    /// Lane `lane` (from 0) of `spec` on a target of `target` bytes, its schedule beginning at
-    /// `start`. A lane that the specification has no connection for is [`Next::Done`] from the
+    /// Lane `lane` (from 0) of `spec` on a target of `target` bytes; its schedule begins at
+    /// `start`. A lane beyond the connections of the specification returns [`Next::Done`] from the
     /// beginning.
     pub fn new(spec: &Spec, target: Bytes, lane: u32, start: Time) -> Result<Stream, SpecError> {
         spec.check(target)?;
@@ -161,59 +162,59 @@ impl Stream {
         Next::Issue(self.draft(due))
     }
 
-    /// One of its requests ended, well or badly, at a time that none of the arrivals so far depends
-    /// on.
+    /// Records the completion of one of its requests, successful or not. No kind of arrival depends
+    /// on the time yet.
     pub fn completed(&mut self, _now: Time) {
         debug_assert!(self.outstanding > 0, "a completion of a request that this stream did not make");
         self.outstanding = self.outstanding.saturating_sub(1);
     }
 
-    /// From now on as `spec` says, on the same target. What is in flight stays so: a lower depth is
-    /// reached as requests end. The seed stays the first one.
+    /// Changes the load to `spec` on the same target. Requests in flight stay; a lower depth is
+    /// reached as they complete. The seed stays the first one.
     ///
     /// A changed arrival (or number of connections that share a rate) begins a new schedule at
-    /// `now`: what was overdue is never made but counted by [`Stream::unsent`], so that one phase's
-    /// backlog is not the next one's burst.
+    /// `now`. What was overdue is never made and counts in [`Stream::unsent`], so that the backlog
+    /// of one phase is not a burst in the next.
     pub fn reshape(&mut self, now: Time, spec: &Spec) -> Result<(), SpecError> {
         spec.check(self.target)?;
         self.take_shape(now, spec);
         Ok(())
     }
 
-    /// Makes no further request, whatever a later reshape says.
+    /// Makes no more requests, even after a reshape.
     pub fn stop(&mut self) {
         self.stopped = true;
     }
 
-    /// Requests made that have not ended.
+    /// Number of requests in flight.
     pub fn outstanding(&self) -> u32 {
         self.outstanding
     }
 
-    /// Requests made.
+    /// Number of requests made.
     pub fn made(&self) -> u64 {
         self.made
     }
 
-    /// Whether requests are due by a schedule: an open loop that it has a share of.
+    /// Whether requests are due by a schedule: an open loop in which this lane has a share.
     pub fn is_scheduled(&self) -> bool {
         self.schedule.is_some()
     }
 
-    /// Requests of an open loop that are due by `now` and not made: what a run that ends now never
-    /// sends.
+    /// Requests of an open loop that are due by `now` and not made. A run that ends now never sends
+    /// them.
     pub fn overdue(&self, now: Time) -> u64 {
         let due = self.schedule.as_ref().map_or(0, |schedule| schedule.due_by(now, self.lanes));
         due.min(self.quota.saturating_sub(self.made))
     }
 
-    /// Whether what is overdue of an open loop was held: as many as allowed were outstanding, and
-    /// the schedule was not caught up with since.
+    /// Whether overdue requests were held by the cap: it was reached, and the schedule has not
+    /// caught up since.
     pub fn cap_met(&self) -> bool {
         self.cap_met
     }
 
-    /// Requests that were due under arrivals that reshapes replaced, and never made.
+    /// Requests that were due by schedules that reshapes replaced, and were never made.
     pub fn unsent(&self) -> u64 {
         self.unsent
     }
@@ -245,7 +246,7 @@ impl Stream {
         self.share = share;
         self.lanes = share.map_or(1, |share| u64::from(share.lanes));
         self.schedule = share.map(|share| share.due(now, self.arrival_chance.clone()));
-        // Each schedule draws from its own source, so that two of the same rate are not the same.
+        // Each schedule has its own random source, so that a second one of the same rate differs.
         self.arrival_chance = self.arrival_chance.apart();
     }
 
@@ -267,8 +268,8 @@ impl Stream {
 }
 
 impl Place {
-    /// The range of `spec`; a sequential lane starts at its own equal part of it, at a whole
-    /// largest block.
+    /// The range of `spec`. A sequential lane starts at its own equal part of it, at a multiple of
+    /// the largest block.
     fn of(spec: &Spec, target: Bytes, lane: u32) -> Place {
         let (start, range) = (spec.range.offset.0, spec.range_len(target).0);
         let lanes = u64::from(spec.connections.max(lane + 1));
@@ -277,13 +278,13 @@ impl Place {
         Place { pattern: spec.pattern, start, end: start + range, cursor: start + part }
     }
 
-    /// A block of `len` bytes anywhere, by chance.
+    /// Offset of a random block of `len` bytes.
     #[inline]
     fn jump(&self, len: u64, chance: &mut Chance) -> u64 {
         self.start + chance.below((self.end - self.start) / len) * len
     }
 
-    /// The next `len` bytes; around to the start where they do not fit before the end.
+    /// Offset of the next `len` bytes; wraps to the start if they do not fit before the end.
     #[inline]
     fn take(&mut self, len: u64) -> u64 {
         let at = if self.end - self.cursor < len { self.start } else { self.cursor };
@@ -292,7 +293,7 @@ impl Place {
     }
 }
 
-/// How long its requests are.
+/// The sizes of the requests of `spec`.
 fn sizes(spec: &Spec) -> Sizes {
     let share = |share: &BlockShare| SplitShare { size: share.size.0 as u32, weight: share.weight };
     Sizes::new(&match spec.blocks.shares() {
@@ -301,7 +302,7 @@ fn sizes(spec: &Spec) -> Sizes {
     })
 }
 
-/// What lane `lane` takes of an open loop; nothing of a closed one, nor where it has no connection.
+/// The share of lane `lane` in an open loop; `None` for a closed loop, or if it has no connection.
 fn share(spec: &Spec, lane: u32) -> Option<Share> {
     match spec.arrival {
         Arrival::Open { rate, spacing, .. } if lane < spec.connections => {
@@ -311,8 +312,8 @@ fn share(spec: &Spec, lane: u32) -> Option<Share> {
     }
 }
 
-/// How many requests lane `lane` makes in all: its equal share of the workload's, the first lanes
-/// one more where it does not divide.
+/// Total number of requests of lane `lane`: an equal share of the workload's, rounded up for the
+/// first lanes.
 fn quota(spec: &Spec, lane: u32) -> u64 {
     if lane >= spec.connections {
         return 0;

@@ -1,34 +1,33 @@
-//! What a job writes, and how what comes back is checked.
+//! What a job writes, and how it verifies what it reads back.
 
 /// What a job writes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Content {
     /// The bytes.
     pub fill: Fill,
-    /// Buffers are filled anew for each write; without, the bytes of an earlier write are used
-    /// again.
+    /// Fills buffers anew for each write; otherwise the bytes of an earlier write are used again.
     pub refill: bool,
-    /// Where buffers are not filled anew, a few bytes of each 512 are changed, so that no two
-    /// writes are the same.
+    /// If buffers are not filled anew, changes a few bytes in every 512, so that no two writes are
+    /// equal.
     pub scramble: bool,
-    /// How many of a hundred bytes a compressor can save; `None` leaves the bytes as they are.
-    /// Above 0 it fills anew.
+    /// Percentage of the bytes that a compressor can save; `None` leaves the bytes as they are.
+    /// Above 0, buffers are filled anew.
     pub compress_percent: Option<u32>,
-    /// The part that a compressor takes at once, in bytes: compressibility is met in each. 0 is the
-    /// whole block, at most.
+    /// Unit of compression in bytes: each unit has the compressibility asked for. 0 means a whole
+    /// block, which is also the maximum.
     pub compress_chunk: u32,
-    /// How many of a hundred blocks are copies of earlier ones; `None` makes none on purpose.
+    /// Percentage of blocks that are copies of earlier ones; `None` makes none on purpose.
     pub dedupe_percent: Option<u32>,
-    /// What copies are made of; any earlier block when `None`.
+    /// The blocks that are copied; any earlier block when `None`.
     pub working_set: Option<WorkingSet>,
 }
 
-/// Blocks that copies are made of, the same all the time.
+/// A fixed set of blocks from which copies are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct WorkingSet {
-    /// How many, at least 1.
+    /// Number of blocks, at least 1.
     pub blocks: u64,
-    /// What they are drawn from: jobs with the same seed copy the same blocks.
+    /// Seed of their contents: jobs with the same seed copy the same blocks.
     pub seed: u64,
 }
 
@@ -51,57 +50,57 @@ impl Default for Content {
 pub enum Fill {
     /// Random, from the job's seed.
     Random,
-    /// Zeroes.
+    /// Zeros.
     Zero,
-    /// A pattern over and over. With `compress_percent` it is what takes the place of random bytes.
+    /// A repeated pattern. With `compress_percent` it takes the place of the random bytes.
     Pattern(Pattern),
 }
 
-/// Bytes that repeat from the start of each block on.
+/// Bytes that repeat from the start of each block.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Pattern {
     /// The bytes; never empty.
     pub bytes: Vec<u8>,
-    /// Where in `bytes` eight of them are replaced by the block's offset in the file,
+    /// Positions in `bytes` where eight bytes are replaced by the block's offset in the file,
     /// little-endian.
     pub offsets_at: Vec<u32>,
 }
 
-/// How what is read back is checked.
+/// How data that is read back is verified.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Verify {
-    /// By which sum over the data, or by the data itself.
+    /// The checksum, or comparison with the data itself.
     pub hash: Hash,
-    /// Every so many bytes of a block have a header of their own; the whole block when 0.
+    /// Distance of headers within a block, in bytes; 0 means one header for each block.
     pub interval: u32,
-    /// Reads back and checks after each pass of writing. Without, blocks are written so that a
+    /// Reads back and checks after each pass of writing. If false, blocks are written so that a
     /// later run can check them.
     pub reads_back: bool,
-    /// Checks what an earlier run of the same job wrote, and writes nothing.
+    /// Only checks what an earlier run of the same job wrote.
     pub only: bool,
-    /// The first mismatch ends the job.
+    /// Ends the job at the first mismatch.
     pub fatal: bool,
-    /// Checks after so many writes already; 0 only at the end of a pass.
+    /// Number of writes after which the backlog is checked; 0 means only at the end of a pass.
     pub backlog: u64,
-    /// So many blocks are checked then, the oldest first; 0 checks all.
+    /// Number of blocks to check then, oldest first; 0 means all.
     pub backlog_batch: u64,
-    /// Where the header stands in its interval, in bytes.
+    /// Offset of the header within its interval, in bytes.
     pub header_at: u32,
-    /// Whether some of what was written is given back.
+    /// Whether some of the written blocks are trimmed.
     pub trims: TrimChecks,
-    /// With `only`: the earlier run made so many writes; without it is taken to have made its first
+    /// With `only`: the number of writes that the earlier run made. `None` means its whole first
     /// pass.
     pub written: Option<u64>,
 }
 
-/// Blocks that were written and are given back before they would be checked.
+/// Trims of written blocks before they would be checked.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TrimChecks {
-    /// How many of a hundred.
+    /// Percentage of the written blocks.
     pub percent: u32,
-    /// They are read back too, and must be zeroes.
+    /// Also reads trimmed blocks back, which must be zeros.
     pub expect_zeroes: bool,
-    /// They are given back after so many writes already; 0 only before a round of checking.
+    /// Number of writes after which blocks are trimmed; 0 means only before a round of checking.
     pub backlog: u64,
 }
 
@@ -122,19 +121,20 @@ impl Default for Verify {
     }
 }
 
-/// What tells that data is what was written. All but the pattern put a header in front of the data:
-/// offset, generation and seed, so that a lost or misplaced write is not taken for a damaged one.
+/// How written data is recognised. All but the plain pattern put a header in front of the data,
+/// with offset, generation and seed, so that lost and misplaced writes can be told from damaged
+/// data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Hash {
     /// CRC-32C (Castagnoli).
     Crc32c,
     /// xxHash, 64 bits.
     Xxhash64,
-    /// CRC-7, as memory cards have it.
+    /// CRC-7, as in memory cards.
     Crc7,
     /// CRC-16 with the polynomial 0x8005, reflected.
     Crc16,
-    /// CRC-32, as Ethernet has it.
+    /// CRC-32, as in Ethernet.
     Crc32,
     /// CRC-64 with the polynomial of ECMA-182, reflected.
     Crc64,
@@ -154,10 +154,10 @@ pub enum Hash {
     Sha3L384,
     /// SHA3-512.
     Sha3L512,
-    /// The header alone, no sum over the data.
+    /// Only the header, without a checksum of the data.
     Header,
-    /// A header, and behind it the pattern, with which the data is compared.
+    /// A header, followed by the pattern that the data must equal.
     HeaderPattern(Pattern),
-    /// No header: the data is compared with the pattern.
+    /// No header: the data must equal the pattern.
     Pattern(Pattern),
 }

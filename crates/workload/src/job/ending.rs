@@ -3,61 +3,61 @@
 use super::Amount;
 use block::Span;
 
-/// When a job ends: by whichever comes first.
+/// When a job ends: at the first of these conditions.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Ending {
-    /// After so many bytes in each loop. `None` is the length of the region, once. Percents are of
-    /// that length.
+    /// Amount of data in each loop. `None` means the length of the region, which percentages also
+    /// refer to.
     pub amount: Option<Amount>,
-    /// After so many requests in each loop.
+    /// Number of requests in each loop.
     pub requests: Option<u64>,
-    /// Does the whole so many times; 0 counts as 1.
+    /// Number of loops; 0 counts as 1.
     pub loops: u32,
-    /// After so long, counted behind the ramp.
+    /// Maximum time, counted after the ramp.
     pub runtime: Option<Span>,
-    /// Begins anew when it is done, until the runtime is over.
+    /// Restarts the load when it is done, until the run time is over.
     pub time_based: bool,
-    /// At first it runs so long without being measured.
+    /// Time at the start that is not measured.
     pub ramp: Span,
-    /// When the figures have become steady.
+    /// Ends when the figures have become steady.
     pub steady: Option<SteadyRule>,
-    /// Which other jobs its end ends.
+    /// Other jobs that end with this one.
     pub ends: Ends,
-    /// Its failure ends all other jobs.
+    /// Ends all other jobs if this one fails.
     pub ends_all_on_error: bool,
 }
 
-/// Which other jobs the end of one ends.
+/// Other jobs that end together with a job.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Ends {
     /// None.
     #[default]
     None,
-    /// Those of its report group.
+    /// The jobs of its report group.
     Group,
-    /// Those of its stage; the next stage begins.
+    /// The jobs of its stage; the next stage begins.
     Stage,
-    /// All, also those that have not begun.
+    /// All jobs, including those that have not begun.
     All,
 }
 
 /// When figures count as steady.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct SteadyRule {
-    /// Which figure.
+    /// The figure that is judged.
     pub figure: SteadyFigure,
-    /// By which rule.
+    /// The rule.
     pub check: SteadyCheck,
-    /// Nothing counts before this.
+    /// Rounds that begin before this do not count.
     pub ramp: Span,
-    /// Length of a round: one figure each.
+    /// Length of a round, which has one figure.
     pub round: Span,
-    /// The rounds that must be steady together are those of so long a time, at least two. The
-    /// standard of the Storage Networking Industry Association has five.
+    /// Length of the window whose rounds must be steady together, at least two. The standard of the
+    /// Storage Networking Industry Association (SNIA) has five.
     pub duration: Span,
 }
 
-/// The figure of a round.
+/// The figure that is compared between rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum SteadyFigure {
     /// Operations a second.
@@ -68,17 +68,16 @@ pub enum SteadyFigure {
     Latency,
 }
 
-/// When the last rounds are steady.
+/// The rule by which the last rounds are steady.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SteadyCheck {
-    /// No round is further from their mean than this.
+    /// No round differs from their mean by more than this.
     Deviation(SteadyLimit),
-    /// The line of least squares through them rises or falls by at most this from one round to the
-    /// next.
+    /// The slope of their regression line is at most this much a round.
     Slope(SteadyLimit),
-    /// Performance Test Specification of the Storage Networking Industry Association: the largest
-    /// and the smallest round differ by at most `excursion_percent` of the mean, and the ends of
-    /// the line of least squares by at most `slope_percent` of it.
+    /// The rule of SNIA's Performance Test Specification: the largest and the smallest round differ
+    /// by at most `excursion_percent` of the mean, and the ends of the regression line by at most
+    /// `slope_percent` of it.
     Snia {
         /// 20 in the standard.
         excursion_percent: f64,
@@ -87,17 +86,18 @@ pub enum SteadyCheck {
     },
 }
 
-/// How much is still steady.
+/// A bound for steady figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum SteadyLimit {
     /// In percent of the mean.
     Percent(f64),
-    /// In operations a second, bytes a second, or nanoseconds.
+    /// In the unit of the figure: operations a second, bytes a second, or nanoseconds.
     Absolute(f64),
 }
 
 impl SteadyRule {
-    /// The standard's own: five rounds of `round` each, excursion at most 20 %, slope at most 10 %.
+    /// The rule of the standard: five rounds of `round` each, excursion at most 20 %, slope at most
+    /// 10 %.
     pub fn snia(figure: SteadyFigure, round: Span) -> SteadyRule {
         SteadyRule {
             figure,

@@ -1,36 +1,36 @@
-//! When a job asks: depth, rate, pauses.
+//! When a job makes requests: depth, rate, pauses.
 
 use super::PerDirection;
 use crate::spec::Spacing;
 use block::{Bytes, Iops, Span};
 
-/// When a job asks.
+/// When a job makes requests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Pacing {
-    /// Requests in flight; in an open loop the cap on them. At least 1.
+    /// Requests in flight, at least 1. In an open loop the maximum.
     pub depth: u32,
-    /// After the depth was reached, new requests are made only when so many places are free; at
-    /// least 1. Requests that are ready together always go to the kernel together.
+    /// After the depth was reached, new requests are made only once this many slots are free; at
+    /// least 1. Requests that are ready together are always submitted together.
     pub submit_batch: u32,
-    /// Ends are awaited until so many have come, or all that are in flight; 0 only looks.
+    /// Number of completions to wait for, or all that are in flight if fewer; 0 only polls.
     pub complete_least: u32,
-    /// After the depth was reached, new requests are made only when no more than this are in
+    /// After the depth was reached, new requests are made only once at most this many are in
     /// flight; the depth when `None`.
     pub refill_below: Option<u32>,
     /// Makes an open loop: requests of the direction are due at this rate, and response time counts
-    /// from then. A rate is each job's own.
+    /// from when they are due. Each job has the rate for itself.
     pub rate: PerDirection<Option<Pace>>,
     /// How an open loop's requests are spread over time.
     pub spacing: Spacing,
-    /// What it must reach, or it fails.
+    /// Minimum rates; the job fails if it misses one.
     pub floor: PerDirection<Option<Floor>>,
     /// Pauses.
     pub think: Option<Think>,
-    /// Looks for the highest depth that keeps a latency.
+    /// Searches for the highest depth that keeps a latency limit.
     pub latency_search: Option<LatencySearch>,
-    /// A request that takes longer ends the job as failed.
+    /// Maximum latency; a request that takes longer ends the job as failed.
     pub latency_most: Option<Span>,
-    /// Its share of what several jobs make together.
+    /// Its share in a flow of several jobs.
     pub flow: Option<FlowShare>,
 }
 
@@ -62,7 +62,7 @@ pub enum Pace {
 }
 
 impl Pace {
-    /// What the rate counts, bytes or requests, a second.
+    /// The rate in its own unit, bytes or requests, a second.
     pub(super) fn units_a_second(self) -> u64 {
         match self {
             Pace::Throughput(bytes) => bytes.0,
@@ -70,7 +70,7 @@ impl Pace {
         }
     }
 
-    /// What a request of so many bytes counts.
+    /// What a request of this many bytes counts in that unit.
     pub(super) fn units(self, bytes: u32) -> u64 {
         match self {
             Pace::Throughput(_) => u64::from(bytes),
@@ -79,7 +79,7 @@ impl Pace {
     }
 }
 
-/// A rate that must be kept over every window, or the job fails.
+/// A rate that must be kept in every window, or the job fails.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Floor {
     /// The rate.
@@ -88,46 +88,45 @@ pub struct Floor {
     pub window: Span,
 }
 
-/// A pause after some requests.
+/// A pause after a number of requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Think {
     /// Its length.
     pub time: Span,
-    /// How much of it burns processor time.
+    /// The part of it that burns processor time.
     pub spin: Span,
-    /// After so many requests; at least 1.
+    /// Number of requests between pauses; at least 1.
     pub every: u32,
-    /// Requests go on for so long between pauses, and `every` counts from there; zero for no such
-    /// rule.
+    /// Minimum time of work between pauses; `every` counts after it. Zero for none.
     pub work_time: Span,
-    /// Counted when they are made, not when they end.
+    /// Counts requests when they are made, not when they complete.
     pub by_issue: bool,
-    /// What a rate missed in a pause is not made up for.
+    /// What the rate misses in a pause is not made up for.
     pub forgets_rate: bool,
 }
 
-/// A job's part in a flow: jobs that make requests in proportion to their weights.
+/// A job's share in a flow: jobs that make requests in proportion to their weights.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FlowShare {
-    /// Jobs with the same number share.
+    /// Number of the flow; jobs with the same number share it.
     pub id: u32,
-    /// Its part of the sum of all weights; above zero.
+    /// Its weight relative to the sum of all; above zero.
     pub weight: u32,
-    /// A job that is ahead of its share looks again after so long; zero looks as soon as the others
-    /// have caught up.
+    /// How long a job waits when it is ahead of its share; zero waits until the others have caught
+    /// up.
     pub sleep: Span,
 }
 
-/// A search for the highest depth, from 1 to [`Pacing::depth`], that keeps a latency.
+/// A search for the highest depth, from 1 to [`Pacing::depth`], that keeps a latency limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct LatencySearch {
-    /// Service times must be at most this.
+    /// The limit for service times.
     pub target: Span,
-    /// Each depth is tried for so long.
+    /// How long each depth is tried.
     pub window: Span,
-    /// So many of a hundred requests must keep the target.
+    /// Percentage of requests that must keep the limit.
     pub percent: f64,
-    /// Goes on at the depth that was found until the job ends; without, the job ends with the
+    /// Continues at the depth that was found until the job ends; otherwise the job ends with the
     /// search.
     pub goes_on: bool,
 }

@@ -1,10 +1,9 @@
-//! Every number below `n` once, in random order, without remembering which came already.
+//! Every number below `n` once, in random order, without storing which have come already.
 //!
-//! A map of the blocks that were visited costs memory and a cache miss a request. Instead the
+//! A map of visited blocks would cost memory and a cache miss for each request. Instead the
 //! position in the order is scrambled: small sets by a shuffled table, large ones by a Feistel
-//! network over the next power of two, walked on until it falls below `n` (on average less than
-//! twice).
-//!
+//! network over the next power of two, repeated until the result is below `n` (less than twice on
+//! average).
 //! ```text
 //!   position 0, 1, 2, … ──► left │ right ──► 4 rounds: left ^= f(right), swap ──► < n ? use it : scramble it again
 //! ```
@@ -12,7 +11,8 @@
 
 use crate::chance::Chance;
 
-/// Up to so many numbers are shuffled in a table: networks of few bits are too regular. 16 KiB.
+/// Up to this many numbers are shuffled in a table, because networks of few bits are too regular.
+/// 16 KiB.
 const TABLE_MAX: u64 = 4096;
 const ROUNDS: usize = 4;
 
@@ -29,7 +29,7 @@ pub(crate) struct Permutation {
 }
 
 impl Permutation {
-    /// An order of the numbers below `n`, which may be none.
+    /// An order of the numbers below `n`; `n` may be 0.
     pub(crate) fn new(n: u64, chance: &mut Chance) -> Permutation {
         let bits = (64 - n.saturating_sub(1).leading_zeros()).max(2);
         let mut order = Permutation {
@@ -48,13 +48,13 @@ impl Permutation {
     pub(crate) fn restart(&mut self, chance: &mut Chance) {
         self.position = 0;
         self.keys = std::array::from_fn(|_| chance.below(u64::MAX));
-        // Fisher and Yates.
+        // Fisher–Yates.
         for i in (1..self.table.len()).rev() {
             self.table.swap(i, chance.below(i as u64 + 1) as usize);
         }
     }
 
-    /// Whether all have come.
+    /// Whether all numbers have come.
     pub(crate) fn is_over(&self) -> bool {
         self.position >= self.n
     }
@@ -82,13 +82,13 @@ impl Permutation {
         let (mut a_bits, mut b_bits) = (self.left_bits, self.right_bits);
         let (mut a, mut b) = (number >> b_bits, number & ((1 << b_bits) - 1));
         for key in self.keys {
-            // A multiplicative hash of the one half; its high bits are the good ones.
+            // A multiplicative hash of one half; its high bits are the best mixed.
             let hash = ((b ^ key).wrapping_mul(0x9e37_79b9_7f4a_7c15) ^ (key >> 7)).wrapping_mul(0xd6e8_feb8_6659_fd93);
             a ^= hash >> (64 - a_bits);
             (a, b) = (b, a);
             (a_bits, b_bits) = (b_bits, a_bits);
         }
-        // An even number of rounds: the halves are where they began.
+        // After an even number of rounds the halves are back in their places.
         a << b_bits | b
     }
 }
@@ -99,7 +99,7 @@ mod tests {
     use proptest::prelude::*;
 
     proptest! {
-        /// Every number comes exactly once, then none; a second order is one too.
+        /// Every number comes exactly once and then none; so it is in a second order.
         #[test]
         fn every_number_comes_once(n in 0u64..20_000, seed: u64) {
             let mut chance = Chance::of_lane(seed, 0);

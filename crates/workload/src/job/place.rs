@@ -1,26 +1,26 @@
-//! What a job talks to, and how.
+//! The storage that a job loads, and how it accesses it.
 
 use block::Bytes;
 use std::path::PathBuf;
 
-/// What a job talks to.
+/// The storage that a job loads.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum JobPlace {
     /// Files and block devices; at least one.
     Files(Vec<FileSpec>),
-    /// One place by its name: an export of an NBD server, a file of an NFS server, or several
-    /// places as one. The region's `path` is not used.
+    /// A place by name: an export of an NBD server, a file of an NFS server, or several places as
+    /// one. The region's `path` is not used.
     Named {
-        /// As in `nbd+unix:///name?socket=PATH`, `nbd://HOST:PORT/NAME` or
+        /// For example `nbd+unix:///name?socket=PATH`, `nbd://HOST:PORT/NAME` or
         /// `striped:64KiB:/dev/vdb,/dev/vdc`.
         name: String,
         /// The part of it that is used.
         region: FileSpec,
     },
-    /// Storage that ends everything at once and keeps nothing: what a run costs without any
+    /// Completes every request at once and keeps nothing, to measure the cost of a run without
     /// storage.
     Null {
-        /// How large it claims to be.
+        /// The size it reports.
         size: Bytes,
     },
 }
@@ -38,20 +38,20 @@ pub struct FileSpec {
     pub path: PathBuf,
     /// Start of the part that is used.
     pub offset: Amount,
-    /// Added to `offset`: what sets clones apart, already multiplied by the clone's number.
+    /// Added to `offset`, to separate clones; already multiplied by the clone's number.
     pub offset_more: Amount,
-    /// Bytes that an offset in percent is rounded up to; the job's smallest block when zero.
+    /// Alignment of an offset in percent, which is rounded up; the job's smallest block when zero.
     pub offset_align: u64,
-    /// Length of the part that is used; `None` goes to the end of what is there.
+    /// Length of the part that is used; `None` means the rest of the file.
     pub size: Option<Amount>,
-    /// A file that is missing or shorter is laid out to this length; `None` is the end of the part
+    /// The length to which a missing or shorter file is laid out; `None` means the end of the part
     /// that is used.
     pub file_size: Option<Bytes>,
 }
 
 impl FileSpec {
-    /// Where the part that is used of something of `whole` bytes begins: one in percent on the next
-    /// whole block, as fio has it.
+    /// Start of the part that is used, in something of `whole` bytes. A percentage is rounded up to
+    /// a whole block, as in fio.
     pub fn start(&self, whole: Bytes, least_block: u64) -> Bytes {
         let start = self.offset.of(whole).0.saturating_add(self.offset_more.of(whole).0);
         let is_part = |amount| matches!(amount, Amount::Percent(_));
@@ -63,12 +63,12 @@ impl FileSpec {
     }
 }
 
-/// Bytes, or a part of something whose size only the machine knows.
+/// Bytes, or a percentage of something whose size only the machine knows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Amount {
-    /// So many bytes.
+    /// This many bytes.
     Bytes(Bytes),
-    /// So many hundredths of the whole, 0 to 100.
+    /// A percentage of the whole, 0 to 100.
     Percent(u32),
 }
 
@@ -79,7 +79,7 @@ impl Default for Amount {
 }
 
 impl Amount {
-    /// In bytes, of a whole of `whole`. Percents round down.
+    /// The amount in bytes; percentages of `whole` round down.
     pub fn of(self, whole: Bytes) -> Bytes {
         match self {
             Amount::Bytes(bytes) => bytes,
@@ -100,27 +100,28 @@ pub struct FileOrder {
 /// The rule by which the next file is chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Turns {
-    /// One after the other, around.
+    /// In turn.
     RoundRobin,
-    /// The next when one is done.
+    /// The next file when one is done.
     Sequential,
-    /// Each as likely as any other.
+    /// Uniformly at random.
     Random,
-    /// Each as likely as it is large: every block of all files is as likely as any other.
+    /// In proportion to size, so that every block of all files is equally likely.
     BySize,
     /// File `k` (from 1) with a weight of `1 / k^theta`.
     Zipf {
         /// Above 0, not 1.
         theta: f64,
     },
-    /// The first files mostly: `1 − h` of the requests go to `h` of the files.
+    /// A fraction `1 − h` of the requests go to a fraction `h` of the files, the first ones.
     Pareto {
         /// Between 0 and 1.
         h: f64,
     },
-    /// The middle files mostly.
+    /// Mostly the middle files.
     Normal {
-        /// How far an even draw moves the mean of twelve of all files, in percent of their number.
+        /// Width of the uniform draw that moves the mean of twelve draws over all files, in percent
+        /// of their number.
         width_percent: f64,
     },
 }
@@ -131,89 +132,87 @@ impl Default for FileOrder {
     }
 }
 
-/// How a job talks to its files. [`JobPlace::Named`] and [`JobPlace::Null`] have engines of their
-/// own.
+/// How a job accesses its files. [`JobPlace::Named`] and [`JobPlace::Null`] have their own ways.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum EngineKind {
-    /// Plain system calls, one at a time; a depth above 1 is done by as many threads.
+    /// Blocking system calls, one at a time; depths above 1 use as many threads.
     #[default]
     Sync,
-    /// io_uring, or threads where the kernel does not have it (which is noted in the outcome).
+    /// io_uring, or threads where the kernel does not allow it (noted in the outcome).
     Uring,
 }
 
-/// How plain system calls are made.
+/// How blocking system calls are made.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Calls {
-    /// They move nothing: a write takes space and makes the file longer, a read takes space alone,
-    /// a trim gives it back.
+    /// Transfers no data: a write allocates space and extends the file, a read only allocates, a
+    /// trim releases it.
     pub space: bool,
-    /// Which other calls on the same file one waits for.
+    /// Which other calls on the same file a call excludes.
     pub lock: FileLock,
 }
 
-/// Which calls of this program's jobs on a file a call waits for.
+/// Which calls of this program's jobs on the same file a call waits for.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileLock {
     /// None.
     #[default]
     None,
-    /// All others with a lock.
+    /// All others that lock.
     Exclusive,
-    /// Reads for the others that write, the others for all with a lock.
+    /// Reads wait for writers, everything else for all others that lock.
     SharedByReads,
 }
 
-/// Whether a write is durable before it ends.
+/// What is durable when a write completes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WriteSync {
-    /// When the system likes.
+    /// Nothing; the system writes it back when it likes.
     #[default]
     None,
-    /// Its data (`O_DSYNC`).
+    /// The data (`O_DSYNC`).
     Data,
-    /// Its data and all that describes the file (`O_SYNC`).
+    /// The data and all metadata (`O_SYNC`).
     All,
 }
 
-/// What a file has before it is written.
+/// What a file is given before it is written.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Provision {
-    /// Nothing: it becomes as long as it is written.
+    /// Nothing: it grows as it is written.
     Nothing,
-    /// Its length, and no space.
+    /// Its length, but no space.
     Length,
-    /// Its length, with the space for it.
+    /// Its length and the space for it.
     #[default]
     Space,
-    /// The space, and no length.
+    /// The space, but not its length.
     SpaceAlone,
 }
 
-/// How files are made, and what becomes of them. Defaults as fio has them.
+/// How files are created, and what happens to them afterwards. The defaults are fio's.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Layout {
-    /// Files that a write job misses are made; without, that is an error.
+    /// Creates files that a job needs and that are missing; otherwise that is an error.
     pub create: bool,
-    /// A file for writing is filled with data before the run, even when it is only to be
-    /// overwritten.
+    /// Fills a file with data before the run even if the job only writes to it.
     pub overwrite: bool,
-    /// What a file that only writes fill has before the first of them.
+    /// What a file that is filled only by the job's writes is given beforehand.
     pub provision: Provision,
-    /// Lays the files out and runs nothing.
+    /// Only lays the files out.
     pub only: bool,
-    /// Drops the page cache of the files before the run.
+    /// Drops the files from the page cache before the run.
     pub invalidate: bool,
-    /// Reads all of the files into the page cache before the run.
+    /// Loads the files into the page cache before the run.
     pub read_ahead: bool,
     /// Removes the files at the end.
     pub unlink: bool,
-    /// Removes the files after each loop and makes them anew for the next.
+    /// Removes the files after each loop and creates them again for the next.
     pub renew: bool,
-    /// The part that is used begins behind what a file holds already.
+    /// The part that is used begins at the present end of the file.
     pub append: bool,
-    /// Where no space is left, that is no failure: it ends there. Without a size files are written
-    /// until then, by the job or, where it only reads, by the lay-out before it.
+    /// Running out of space ends the job without a failure. Files without a size are written until
+    /// then, by the job or, if it only reads, by the lay-out before it.
     pub until_full: bool,
 }
 

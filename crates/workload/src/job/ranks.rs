@@ -1,14 +1,14 @@
-//! Random numbers that are not all equally likely: zipf, pareto, normal.
+//! Random numbers that are not uniform: Zipf, Pareto, normal.
 //!
-//! Shares are those of fio's generators, so that what is asked most is asked as often. Zipf is
-//! drawn by rejection inversion (W. Hörmann and G. Derflinger, "Rejection-inversion to generate
-//! variates from monotone discrete distributions", 1996): constant time and no table, whatever the
-//! number of ranks. Logarithms may differ in their last bit between machines, so these orders
-//! repeat on one machine and not on all.
+//! Their distributions equal those of fio's generators. Zipf is drawn by rejection inversion (W.
+//! Hörmann and G. Derflinger, "Rejection-inversion to generate variates from monotone discrete
+//! distributions", 1996), in constant time and without a table for any number of ranks. Logarithms
+//! may differ in their last bit between machines, so these sequences repeat only on the same
+//! machine.
 
 use crate::chance::Chance;
 
-/// Ranks of which the first is the likeliest: rank `k` (from 1) with a weight of `1 / k^theta`.
+/// Zipf's law: rank `k` (from 1) has the weight `1 / k^theta`.
 #[derive(Clone, Copy, Debug)]
 pub struct Zipf {
     n: u64,
@@ -19,7 +19,7 @@ pub struct Zipf {
 }
 
 impl Zipf {
-    /// Of `n` ranks, at least one.
+    /// A law of `n` ranks, at least one.
     pub fn new(n: u64, theta: f64) -> Zipf {
         let n = n.max(1);
         Zipf {
@@ -44,7 +44,7 @@ impl Zipf {
     }
 }
 
-/// Draws ranks below `n`, the smaller the likelier (or, for normal, places around a middle).
+/// Draws ranks below `n`: smaller ones more often, or, for normal, those around the middle.
 #[derive(Clone, Debug)]
 pub(crate) enum Ranks {
     Zipf(Zipf),
@@ -53,21 +53,21 @@ pub(crate) enum Ranks {
 }
 
 impl Ranks {
-    /// Rank `k` (from 1) with a weight of `1 / k^theta`.
+    /// Rank `k` (from 1) has the weight `1 / k^theta`.
     pub(crate) fn zipf(n: u64, theta: f64) -> Ranks {
         Ranks::Zipf(Zipf::new(n, theta))
     }
 
-    /// `1 − h` of the draws go to the first `h` of the ranks: a uniform draw to the power of
-    /// `log h / log (1 − h)`.
+    /// A fraction `1 − h` of the draws go to the first fraction `h` of the ranks: a uniform draw
+    /// raised to `log h / log (1 − h)`.
     pub(crate) fn pareto(n: u64, h: f64) -> Ranks {
         Ranks::Pareto { n: n.max(1), power: h.ln() / (1.0 - h).ln() }
     }
 
-    /// Around the middle: the mean of twelve even draws, moved by an even draw of `width_percent`
-    /// of `n` around it. That is fio's normal distribution. Its deviation is
-    /// `√(8.33² + (width / 3.46)²)` percent of `n`: an even draw deviates by `1 / √12` of its
-    /// width, a mean of twelve by `1 / 12`.
+    /// fio's normal distribution: the mean of twelve uniform draws over all ranks, moved by a
+    /// uniform draw of `width_percent` of `n` around the middle. Its deviation is `√(8.33² + (width
+    /// / 3.46)²)` percent of `n`: a uniform draw deviates by `1 / √12` of its width, a mean of
+    /// twelve by `1 / 12`.
     pub(crate) fn normal(n: u64, width_percent: f64) -> Ranks {
         let n = n.max(1);
         let width = (n as f64 * width_percent / 100.0).ceil() as u64;
@@ -82,7 +82,7 @@ impl Ranks {
             Ranks::Normal { n, width } => {
                 let sum: u64 = (0..EVEN_DRAWS).map(|_| chance.below(n + 1)).sum();
                 let mean = sum.div_ceil(EVEN_DRAWS);
-                // What would fall outside is moved by less.
+                // A move that would leave the range is shortened.
                 let mut by = if width == 0 { 0 } else { chance.below(width) as i64 - (width / 2) as i64 };
                 while by != 0 && mean.checked_add_signed(by).is_none_or(|place| place >= n) {
                     by /= 2;
@@ -93,10 +93,10 @@ impl Ranks {
     }
 }
 
-/// Even draws whose mean stands for a normal one.
+/// Number of uniform draws whose mean approximates a normal distribution.
 const EVEN_DRAWS: u64 = 12;
 
-/// `x^-theta`, the weight between ranks.
+/// `x^-theta`, the weight as a continuous function.
 fn height(theta: f64, x: f64) -> f64 {
     (-theta * x.ln()).exp()
 }
@@ -112,12 +112,12 @@ fn integral_inverse(theta: f64, y: f64) -> f64 {
     (log_part(t) * y).exp()
 }
 
-/// `(e^x − 1) / x`, also at 0.
+/// `(e^x − 1) / x`, continued to 0.
 fn exp_part(x: f64) -> f64 {
     if x.abs() > 1e-8 { x.exp_m1() / x } else { 1.0 + x / 2.0 }
 }
 
-/// `ln(1 + x) / x`, also at 0.
+/// `ln(1 + x) / x`, continued to 0.
 fn log_part(x: f64) -> f64 {
     if x.abs() > 1e-8 { x.ln_1p() / x } else { 1.0 - x / 2.0 }
 }
@@ -150,26 +150,26 @@ mod tests {
         // h = 0.1: nine of ten draws go to a tenth of the ranks.
         let found = share_of_first(&Ranks::pareto(100_000, 0.1), 10_000);
         assert!((found - 0.9).abs() < 0.005, "{found}");
-        // h = 0.8: a fifth of the draws goes to the first four fifths.
+        // h = 0.8: a fifth of the draws go to the first four fifths.
         let found = share_of_first(&Ranks::pareto(100_000, 0.8), 80_000);
         assert!((found - 0.2).abs() < 0.006, "{found}");
-        // The first of 4096 has those draws below 1/4096 of the range: (1/4096)^(log 0.8 / log 0.2)
-        // = 0.3156.
+        // Rank 0 of 4096 has the draws below 1/4096 of the range: (1/4096)^(log 0.8 / log 0.2) =
+        // 0.3156.
         let found = share_of_first(&Ranks::pareto(4096, 0.2), 1);
         assert!((found - 0.3156).abs() < 0.006, "{found}");
     }
 
     #[test]
     fn normal_lies_around_its_middle() {
-        // A width of 20 % moves by u from 0 to 10 % either way; within 10 % of the middle lie then
-        // Φ((10 − u) / 8.33) − Φ((−10 − u) / 8.33) of the draws: 0.770, 0.690, 0.492 for u = 0, 5,
-        // 10, by Simpson's rule 0.670 of all; within 5 % in the same way 0.372. fio 3.33 had 37.6 %
-        // of 204 800 draws in its most asked tenth.
+        // A width of 20 % moves by u from 0 to 10 % either way. Then Φ((10 − u) / 8.33) − Φ((−10 −
+        // u) / 8.33) of the draws are within 10 % of the middle: 0.770, 0.690, 0.492 for u = 0, 5,
+        // 10, by Simpson's rule 0.670 of all; within 5 % likewise 0.372. fio 3.33 had 37.6 % of 204
+        // 800 draws in its most frequent tenth.
         let ranks = Ranks::normal(10_000, 20.0);
         let within = |half: u64| share_of_first(&ranks, 5_000 + half) - share_of_first(&ranks, 5_000 - half);
         assert!((within(1_000) - 0.67).abs() < 0.006, "{}", within(1_000));
         assert!((within(500) - 0.372).abs() < 0.006, "{}", within(500));
-        // Without a width the twelve draws alone: deviation 8.33 %.
+        // Without a width only the twelve draws count: deviation 8.33 %.
         let alone = Ranks::normal(10_000, 0.0);
         let within = share_of_first(&alone, 5_833) - share_of_first(&alone, 4_167);
         assert!((within - 0.683).abs() < 0.01, "{within}");

@@ -1,41 +1,40 @@
-//! What a job asks: directions, order, offsets, sizes.
+//! What a job requests: directions, order, offsets, sizes.
 
 use super::{Amount, Direction, PerDirection};
 
-/// What a job asks.
+/// What a job requests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Reach {
-    /// Which directions.
+    /// Directions of its requests.
     pub mix: Mix,
-    /// Where the next request goes, seen from the one before.
+    /// How the next offset follows from the last.
     pub order: Order,
-    /// In a random order: how many of a hundred requests are at random places; the others follow
-    /// the one before them.
+    /// In a random order: the percentage of requests at random offsets; the others follow the
+    /// request before them.
     pub random_percent: PerDirection<u32>,
-    /// How random places are spread.
+    /// Distribution of random offsets.
     pub distribution: PerDirection<Distribution>,
     /// Whether a random order visits each block once.
     pub coverage: BlockCoverage,
-    /// How long requests are.
+    /// Sizes of requests.
     pub blocks: PerDirection<BlockSizes>,
-    /// In a random order: how long requests at random places are, where those have lengths of their
-    /// own.
+    /// In a random order: sizes of requests at random offsets, if they differ from the others.
     pub random_blocks: Option<BlockSizes>,
-    /// Random offsets are multiples of this; the smallest block when `None`.
+    /// Random offsets are multiples of this; of the smallest block when `None`.
     pub align: PerDirection<Option<u64>>,
-    /// The region is used piece by piece.
+    /// Uses the region piece by piece.
     pub strides: Option<Strides>,
 }
 
-/// Use of a region piece by piece: `bytes` within a piece of `range`, then on to the next one,
-/// which begins `skip` behind its end; behind the last the first comes again.
+/// Piecewise use of a region: `bytes` are transferred within a piece of `range`, then the next
+/// piece begins `skip` behind its end. After the last piece comes the first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Strides {
-    /// Length of a piece; not below the longest block.
+    /// Length of a piece; at least the largest block.
     pub range: u64,
-    /// Bytes that are moved in a piece before the next; above zero.
+    /// Bytes transferred in a piece before the next; above zero.
     pub bytes: u64,
-    /// What is left out between pieces.
+    /// Gap between pieces.
     pub skip: u64,
 }
 
@@ -55,14 +54,14 @@ impl Default for Reach {
     }
 }
 
-/// Which directions a job's requests have.
+/// The directions of a job's requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mix {
-    /// This one.
+    /// Only this one.
     Only(Direction),
     /// Reads and writes, drawn for each request.
     ReadWrite {
-        /// How many of a hundred read.
+        /// Percentage of reads.
         read_percent: u32,
     },
     /// Each block is trimmed and then written.
@@ -70,7 +69,7 @@ pub enum Mix {
 }
 
 impl Mix {
-    /// Whether some requests have this direction.
+    /// Whether any request has this direction.
     pub fn has(self, direction: Direction) -> bool {
         match self {
             Mix::Only(only) => only == direction,
@@ -83,31 +82,31 @@ impl Mix {
         }
     }
 
-    /// Whether it changes what is stored.
+    /// Whether it changes stored data.
     pub fn changes_data(self) -> bool {
         self.has(Direction::Write) || self.has(Direction::Trim)
     }
 }
 
-/// Where the next request goes, seen from the one before.
+/// How the next offset follows from the last.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Order {
-    /// Behind it, around the region. Reads and writes advance each on their own.
+    /// Right after the last, wrapping around the region. Reads and writes advance separately.
     Sequential {
-        /// Bytes left out after each; negative goes backwards.
+        /// Gap after each request in bytes; negative goes backwards.
         hole: i64,
     },
-    /// At a new random place after each run.
+    /// At a new random offset after each run.
     Random {
-        /// Requests in a row from one random place, at least 1.
+        /// Number of requests in a run, at least 1.
         run: u32,
-        /// A run asks for the same place over and over instead of going on behind it.
+        /// All requests of a run have the same offset, instead of following each other.
         same: bool,
     },
 }
 
 impl Order {
-    /// A new random place for each request.
+    /// A new random offset for each request.
     pub const RANDOM: Order = Order::Random { run: 1, same: false };
 
     /// Whether it is random.
@@ -116,71 +115,72 @@ impl Order {
     }
 }
 
-/// How random places are spread over the region.
+/// How random offsets are distributed over the region.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Distribution {
-    /// Each as likely as any other.
+    /// Uniform.
     Uniform,
-    /// The block of rank `k` with a weight of `1 / k^theta`; ranks are scattered over the region.
+    /// The block of rank `k` has the weight `1 / k^theta`; ranks are scattered over the region.
     Zipf {
         /// Above 0; not 1.
         theta: f64,
-        /// Where the most asked block is, as a part (0 to 1) of the region.
+        /// Position of the most frequent block, as a fraction (0 to 1) of the region.
         center: Option<f64>,
     },
-    /// `1 − h` of the requests go to `h` of the blocks, and so on within each part; scattered like
-    /// zipf.
+    /// A fraction `1 − h` of the requests go to a fraction `h` of the blocks, and likewise within
+    /// each part; scattered like Zipf.
     Pareto {
         /// Between 0 and 1, both excluded.
         h: f64,
-        /// Where the most asked block is, as a part (0 to 1) of the region.
+        /// Position of the most frequent block, as a fraction (0 to 1) of the region.
         center: Option<f64>,
     },
-    /// Middle ranks mostly; scattered like zipf.
+    /// Mostly the middle ranks; scattered like Zipf.
     Normal {
-        /// How far an even draw moves the mean of twelve of all ranks, in percent of their number.
+        /// Width of the uniform draw that moves the mean of twelve draws over all ranks, in percent
+        /// of their number.
         width_percent: f64,
-        /// Moves all places by its distance from one half of the region.
+        /// Moves all offsets by its distance from the middle of the region.
         center: Option<f64>,
     },
-    /// Each zone with its share, uniform within. Shares add up to 100.
+    /// Zones with their own shares, uniform within. Shares add up to 100.
     Zoned(Vec<Zone>),
 }
 
-/// A part of the region with its share of the requests; zones lie one behind the other.
+/// A part of the region with its share of the requests; zones follow each other.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Zone {
-    /// Requests of a hundred.
+    /// Percentage of the requests.
     pub access_percent: u32,
-    /// Its length, in bytes or as a part of the region.
+    /// Its length, in bytes or as a percentage of the region.
     pub length: Amount,
 }
 
-/// Whether a random order visits each block once before any comes again. Without a uniform
-/// distribution it never does.
+/// Whether a random order visits each block once before any is repeated. Only uniform distributions
+/// can.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockCoverage {
     /// Each block once.
     Once,
-    /// Drawn freely.
+    /// Independent draws.
     Free,
 }
 
-/// How long requests of one direction are.
+/// Sizes of the requests of one direction.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum BlockSizes {
-    /// All the same, in bytes.
+    /// All the same size, in bytes.
     Fixed(u32),
-    /// Drawn evenly.
+    /// Uniform between two sizes.
     Range {
-        /// The shortest, in bytes.
+        /// The smallest, in bytes.
         least: u32,
-        /// The longest, in bytes.
+        /// The largest, in bytes.
         most: u32,
-        /// Lengths are multiples of this many bytes; 1 for any.
+        /// Sizes are multiples of this many bytes; 1 for any.
         step: u32,
     },
-    /// Drawn by share; never empty.
+    /// Drawn by weight; never empty.
     Split(Vec<SplitShare>),
 }
 
@@ -189,12 +189,12 @@ pub enum BlockSizes {
 pub struct SplitShare {
     /// Bytes.
     pub size: u32,
-    /// How often it occurs, against the sum of all weights.
+    /// Its frequency, relative to the sum of all weights.
     pub weight: u32,
 }
 
 impl BlockSizes {
-    /// The shortest, in bytes.
+    /// The smallest, in bytes.
     pub fn least(&self) -> u32 {
         match self {
             BlockSizes::Fixed(size) => *size,
@@ -203,7 +203,7 @@ impl BlockSizes {
         }
     }
 
-    /// The longest, in bytes.
+    /// The largest, in bytes.
     pub fn most(&self) -> u32 {
         match self {
             BlockSizes::Fixed(size) => *size,
@@ -214,12 +214,12 @@ impl BlockSizes {
 }
 
 impl Reach {
-    /// The shortest block of all directions that occur, in bytes.
+    /// The smallest block of all directions that occur, in bytes.
     pub fn least_block(&self) -> u32 {
         self.all_blocks().map(BlockSizes::least).min().unwrap_or(0)
     }
 
-    /// The longest block of all directions that occur, in bytes.
+    /// The largest block of all directions that occur, in bytes.
     pub fn most_block(&self) -> u32 {
         self.all_blocks().map(BlockSizes::most).max().unwrap_or(0)
     }

@@ -1,27 +1,27 @@
-//! Requests that were recorded elsewhere, to be made again.
+//! Requests that were recorded elsewhere, to be replayed.
 
 use super::Direction;
 use block::Span;
 use std::sync::Arc;
 
-/// A recording to be run again, in place of requests that are drawn.
+/// A recording to replay, in place of random requests.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Replay {
-    /// The requests, their times never going back; shared, because a recording may be large and
-    /// jobs have clones.
+    /// The requests in order of time; shared, because a recording may be large and jobs have
+    /// clones.
     pub rows: Arc<[ReplayRow]>,
-    /// Times are left aside: each request is made as soon as there is room.
+    /// Ignores the times: each request is made as soon as there is room.
     pub at_once: bool,
 }
 
 /// One recorded request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReplayRow {
-    /// When it is due, from the start of the pass.
+    /// Its due time, from the start of the pass.
     pub at: Span,
-    /// What it asks.
+    /// What it does.
     pub ask: ReplayAsk,
-    /// On which of the job's files.
+    /// Index of the file among the job's files.
     pub file: u32,
     /// First byte in the file.
     pub offset: u64,
@@ -29,12 +29,12 @@ pub struct ReplayRow {
     pub len: u32,
 }
 
-/// What a recorded request asks.
+/// What a recorded request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReplayAsk {
-    /// To move data, or to give space back.
+    /// Transfers or trims data.
     Move(Direction),
-    /// To make writes durable, with all that describes the file or without.
+    /// Makes writes durable, with or without all metadata.
     Flush {
         /// As `fsync`; otherwise as `fdatasync`.
         whole: bool,
@@ -42,13 +42,13 @@ pub enum ReplayAsk {
 }
 
 impl Replay {
-    /// How long a file must be for all requests on it.
+    /// Length that a file must have for all requests to it.
     pub fn extent(&self, file: u32) -> u64 {
         let ends = self.rows.iter().filter(|row| row.file == file).map(|row| row.offset + u64::from(row.len));
         ends.max().unwrap_or(0)
     }
 
-    /// The longest and the shortest request of a direction, in bytes; `None` where there is none.
+    /// The largest and the smallest request of a direction, in bytes; `None` if there is none.
     pub fn lengths(&self, direction: Direction) -> Option<(u32, u32)> {
         let lengths = self.rows.iter().filter(|row| row.ask == ReplayAsk::Move(direction)).map(|row| row.len);
         lengths.fold(None, |found, len| {

@@ -1,9 +1,9 @@
-//! How long the next request is.
+//! Draws the size of the next request.
 
 use super::BlockSizes;
 use crate::chance::Chance;
 
-/// Draws lengths of one direction.
+/// Draws sizes of requests of one direction.
 #[derive(Clone, Debug)]
 pub(crate) struct Sizes {
     blocks: BlockSizes,
@@ -24,7 +24,7 @@ impl Sizes {
         self.blocks.least()
     }
 
-    /// The next length in bytes.
+    /// The next size in bytes.
     #[inline]
     pub(crate) fn draw(&self, chance: &mut Chance) -> u32 {
         match &self.blocks {
@@ -33,7 +33,7 @@ impl Sizes {
         }
     }
 
-    /// Apart, so that the usual case is in line.
+    /// A separate function, so that the common case is inlined.
     fn draw_one_of(&self, several: &BlockSizes, chance: &mut Chance) -> u32 {
         match several {
             BlockSizes::Fixed(size) => *size,

@@ -8,9 +8,8 @@
 //!                Done            ──► no more requests
 //!            }
 //! ```
-//! The engine counts what is in flight; the stream knows neither depth nor storage. Which requests
-//! come depends on the specification, the regions and the seed alone, not on when they are asked
-//! for.
+//! The engine counts what is in flight; the stream knows neither depth nor storage. The requests
+//! depend only on the specification, the regions and the seed, not on when they are asked for.
 
 use super::ranks::Ranks;
 use super::sizes::Sizes;
@@ -25,19 +24,18 @@ use block::{Bytes, Span, Time};
 pub enum JobNext {
     /// Make this request.
     Issue(JobDraft),
-    /// Ask for what was written to a file to be durable: `fsync` if `whole`, else `fdatasync`. Only
-    /// a recording does.
+    /// Flush a file: `fsync` if `whole`, else `fdatasync`. Only a recording does this.
     Flush {
-        /// On which of the job's files.
+        /// Index of the file among the job's files.
         file: u32,
-        /// With all that describes the file.
+        /// Whether all metadata is included.
         whole: bool,
     },
     /// Nothing is due before this time.
     NotBefore(Time),
-    /// A pass is over and something is to be done before the next.
+    /// A pass has ended, and something must be done before the next.
     PassOver,
-    /// No further request comes.
+    /// There are no more requests.
     Done,
 }
 
@@ -46,13 +44,13 @@ pub enum JobNext {
 pub struct JobDraft {
     /// What it does.
     pub direction: Direction,
-    /// On which of the job's files.
+    /// Index of the file among the job's files.
     pub file: u32,
     /// First byte in the file.
     pub at: u64,
     /// Bytes.
     pub len: u32,
-    /// When it was due: by the schedule in an open loop, `now` in a closed one.
+    /// Its due time: by the schedule in an open loop, `now` in a closed one.
     pub due: Time,
 }
 
@@ -62,7 +60,7 @@ pub struct JobStream {
     mix: Mix,
     chance: Chance,
     sizes: PerDirection<Sizes>,
-    /// Lengths at random places, where those are others.
+    /// Sizes at random offsets, if they differ from the others.
     random_sizes: Option<Sizes>,
     walks: Vec<Walk>,
     chooser: Chooser,
@@ -76,7 +74,7 @@ pub struct JobStream {
     rounds: u64,
 }
 
-/// How far a recording is.
+/// Position in a recording.
 #[derive(Clone, Debug)]
 struct Recorded {
     replay: Replay,
@@ -84,40 +82,40 @@ struct Recorded {
     start: Time,
 }
 
-/// How far it is.
+/// Progress of the current pass.
 #[derive(Clone, Debug)]
 struct Pass {
     bytes: u64,
     requests: u64,
     budget: u64,
-    /// The budget was given, so that ways begin anew until it is used up.
+    /// Whether the amount was given: walks then restart until it is used up.
     given: bool,
     requests_most: u64,
-    /// Passes still to come after this one; `None` without end.
+    /// Passes still to come after this one; `None` for no end.
     left: Option<u32>,
-    /// It stops between passes.
+    /// Whether the engine has something to do between passes.
     stops: bool,
     over: bool,
 }
 
-/// Which file is next.
+/// Chooses the file of the next request.
 #[derive(Clone, Debug)]
 struct Chooser {
     turns: Turns,
     ranks: Option<Ranks>,
-    /// Where each file's blocks end among those of all, where a file is as likely as it is large.
+    /// With [`Turns::BySize`]: the end of each file's blocks among those of all files.
     ends: Vec<u64>,
     each: u32,
     left: u32,
     current: u32,
-    /// Files whose way is at its end.
+    /// Files whose walk has ended.
     ended: Vec<bool>,
     ended_count: usize,
 }
 
 impl JobStream {
-    /// The requests of `spec` on files with these regions (at least one, none shorter than the
-    /// longest block), its schedules beginning at `start`.
+    /// The requests of `spec` to files with these regions (at least one, none smaller than the
+    /// largest block); its schedules begin at `start`.
     pub fn new(spec: &JobSpec, regions: &[Region], start: Time) -> JobStream {
         let mut chance = Chance::of_lane(spec.seed, 0);
         let arrival = chance.apart();
@@ -172,7 +170,7 @@ impl JobStream {
         self.made(JobDraft { direction, file, at, len, due })
     }
 
-    /// Goes on after [`JobNext::PassOver`]; false when that was the last pass.
+    /// Begins the pass after a [`JobNext::PassOver`]; false if that was the last pass.
     pub fn next_pass(&mut self) -> bool {
         if self.pass.left == Some(0) {
             return false;
@@ -207,7 +205,7 @@ impl JobStream {
         }
     }
 
-    /// Puts the schedules off: what was not made in a pause is not made up for.
+    /// Moves the schedules back: what was missed in a pause is not made up for.
     pub fn postpone(&mut self, span: Span) {
         for direction in Direction::ALL {
             if let Some(due) = &mut self.due[direction] {
@@ -216,12 +214,12 @@ impl JobStream {
         }
     }
 
-    /// How often the way through the regions was at its end and began anew.
+    /// How often the walks ended and began again.
     pub fn rounds(&self) -> u64 {
         self.rounds
     }
 
-    /// Whether a schedule says when requests of this direction are due.
+    /// Whether requests of this direction have due times of a schedule.
     pub fn is_scheduled(&self, direction: Direction) -> bool {
         match &self.recorded {
             Some(recorded) => !recorded.replay.at_once,
@@ -229,7 +227,7 @@ impl JobStream {
         }
     }
 
-    /// Requests that are due by `now` and not made.
+    /// Requests that are due by `now` and not made yet.
     pub fn overdue(&self, now: Time) -> u64 {
         if self.pass.over && self.pass.left == Some(0) {
             return 0;
@@ -245,7 +243,7 @@ impl JobStream {
         Direction::ALL.into_iter().filter(|&direction| self.mix.has(direction)).map(overdue).sum()
     }
 
-    /// Bytes of a pass; what a progress in percent refers to.
+    /// Bytes of a pass, as the base of a progress in percent.
     pub fn pass_bytes(&self) -> Bytes {
         Bytes(self.pass.budget)
     }
@@ -282,7 +280,7 @@ impl JobStream {
         self.chooser.restart();
     }
 
-    /// The direction of the next request, or when the first is due.
+    /// The direction of the next request; an error has the time when it is due.
     #[inline]
     fn direction(&mut self, now: Time) -> Result<Direction, Time> {
         let direction = match (self.mix, self.drawn) {
@@ -294,7 +292,7 @@ impl JobStream {
         let Some(due) = self.due[direction].as_ref().map(Due::due).filter(|&due| due > now) else {
             return Ok(direction);
         };
-        // The other direction goes on meanwhile if it has no rate of its own.
+        // Meanwhile the other direction continues, if it has no rate of its own.
         let other = if direction == Direction::Read { Direction::Write } else { Direction::Read };
         if matches!(self.mix, Mix::ReadWrite { .. }) && self.mix.has(other) && self.due[other].is_none() {
             return Ok(other);
@@ -303,7 +301,7 @@ impl JobStream {
         Err(due)
     }
 
-    /// With a rate for both the sooner one comes; otherwise chance decides.
+    /// If both have a rate, the direction that is due first; otherwise drawn by the mix.
     fn draw_direction(&mut self, read_percent: u32) -> Direction {
         if let (Some(read), Some(write)) = (&self.due.read, &self.due.write) {
             return if read.due() <= write.due() { Direction::Read } else { Direction::Write };
@@ -311,7 +309,7 @@ impl JobStream {
         if self.chance.below(100) < u64::from(read_percent) { Direction::Read } else { Direction::Write }
     }
 
-    /// A place on the next file that has one; `None` when no file has.
+    /// The next offset, on a file whose walk has not ended; `None` if all have.
     #[inline]
     fn place(&mut self, direction: Direction, len: u32) -> Option<(u32, u64, u32)> {
         let mut restarted = false;
@@ -339,7 +337,7 @@ impl JobStream {
 }
 
 impl Recorded {
-    /// When a row is due; `None` as soon as there is room.
+    /// When a row is due; `None` means as soon as there is room.
     fn due(&self, row: usize) -> Option<Time> {
         if self.replay.at_once {
             return None;
@@ -386,7 +384,7 @@ impl Chooser {
             Turns::BySize => regions.iter().scan(0, end).collect(),
             _ => Vec::new(),
         };
-        // By size the first file is drawn as every other.
+        // By size, even the first file is drawn.
         let (each, left) = (order.requests_each.max(1), if ends.is_empty() { order.requests_each.max(1) } else { 0 });
         let (turns, ended) = (order.turns, vec![false; files]);
         Chooser { turns, ranks, ends, each, left, current: 0, ended, ended_count: 0 }
@@ -407,7 +405,7 @@ impl Chooser {
         self.left = 0;
     }
 
-    /// The next file whose way goes on; `None` when all are at their end.
+    /// The next file whose walk has not ended; `None` if all have.
     #[inline]
     fn next(&mut self, chance: &mut Chance) -> Option<u32> {
         let files = self.ended.len() as u32;

@@ -1,4 +1,4 @@
-//! Where in one file the next request goes.
+//! The offsets of a job's requests in one file.
 
 use super::permutation::Permutation;
 use super::ranks::Ranks;
@@ -13,14 +13,14 @@ pub struct Region {
     pub start: u64,
     /// Its length.
     pub len: u64,
-    /// Bytes of the file behind it.
+    /// Bytes of the file after it.
     pub beyond: u64,
 }
 
-/// One job's way through one file. Offsets are counted from the region's start.
+/// Walks through the region of one file. Offsets are relative to the region's start.
 #[derive(Clone, Debug)]
 pub(crate) struct Walk {
-    /// What is walked through: all of it, or the piece that it is at.
+    /// What is walked through: the whole region, or its current piece.
     region: Region,
     strides: Option<Pieces>,
     order: Order,
@@ -31,58 +31,57 @@ pub(crate) struct Walk {
     visited: Visited,
     /// Where the last request of each direction ended.
     cursor: PerDirection<u64>,
-    /// Requests that still belong to the run from the last random place.
+    /// Requests left in the run that began at the last random offset.
     run_left: u32,
     run_start: u64,
-    /// Whether the next request is at a random place, where that was asked beforehand.
+    /// Whether the next request is at a random offset, if that was decided already.
     jumps: Option<bool>,
 }
 
-/// The pieces of a region that is used one after the other.
+/// State of piecewise use of a region.
 #[derive(Clone, Debug)]
 struct Pieces {
     whole: Region,
     strides: Strides,
-    /// Bytes moved in this piece.
+    /// Bytes transferred in this piece.
     moved: u64,
 }
 
-/// How free random places are drawn.
+/// Distribution of random offsets that may repeat.
 #[derive(Clone, Debug)]
 enum Spread {
     Even,
-    /// The block of a rank is `(first + rank × step) mod n`; `step` has no divisor in common with
-    /// `n`.
+    /// The block of a rank is `(first + rank × step) mod n`; `step` and `n` have no common divisor.
     Ranked {
         ranks: Ranks,
         n: u64,
         first: u64,
         step: u64,
     },
-    /// (end of its share of 100, start, length) each.
+    /// For each zone: the end of its share in percent, its start, its length.
     Zoned(Vec<(u64, u64, u64)>),
 }
 
-/// What has been visited by directions that remember it: together where their smallest blocks are
-/// the same, each by itself where they differ, so that none cuts the other's blocks. Empty where
-/// places are drawn freely.
+/// Blocks visited so far, for directions that visit each block once. Directions with the same
+/// smallest block share a map; others have their own, so that none splits the other's blocks. Empty
+/// if offsets may repeat.
 #[derive(Clone, Debug)]
 struct Visited {
     maps: Vec<Once>,
     of: PerDirection<usize>,
 }
 
-/// One memory of visits.
+/// Blocks visited so far.
 #[derive(Clone, Debug)]
 enum Once {
-    /// All requests are of `unit` bytes (or runs of so many).
+    /// All requests, or all runs, have `unit` bytes.
     Order { order: Permutation, unit: u64 },
-    /// Lengths differ: a bit for each `unit` bytes.
+    /// Sizes differ: a bit for each `unit` bytes.
     Map { bits: Vec<u64>, unit: u64, units: u64, left: u64 },
 }
 
 impl Walk {
-    /// A way through `region` as `reach` has it.
+    /// A walk through `whole` as `reach` describes it.
     pub(crate) fn new(whole: Region, reach: &Reach, chance: &mut Chance) -> Walk {
         let strides = reach.strides.map(|strides| Pieces { whole, strides, moved: 0 });
         let region = match reach.strides {
@@ -114,8 +113,8 @@ impl Walk {
         walk
     }
 
-    /// Whether it is at its end: behind the last block in order, or where each was to come once and
-    /// all have. A way of free places has none, nor has one piece by piece.
+    /// Whether it has ended: after the last block of a sequential order, or once each block was
+    /// visited. It never ends if offsets may repeat, or piece by piece.
     pub(crate) fn is_over(&self) -> bool {
         let is_through = |map: &Once| match map {
             Once::Order { order, .. } => order.is_over(),
@@ -128,7 +127,7 @@ impl Walk {
         }
     }
 
-    /// Begins anew.
+    /// Restarts the walk.
     pub(crate) fn restart(&mut self, chance: &mut Chance) {
         if let Some(pieces) = &mut self.strides {
             pieces.moved = 0;
@@ -138,7 +137,7 @@ impl Walk {
         self.begin(chance);
     }
 
-    /// Begins the region, or the piece of it, anew.
+    /// Restarts the region, or its current piece.
     fn begin(&mut self, chance: &mut Chance) {
         self.rewind();
         for map in &mut self.visited.maps {
@@ -157,7 +156,7 @@ impl Walk {
         self.cursor = PerDirection::default();
     }
 
-    /// Whether the next request, which must be of this direction, is at a random place.
+    /// Decides whether the next request, which must have this direction, is at a random offset.
     pub(crate) fn jumps_next(&mut self, direction: Direction, chance: &mut Chance) -> bool {
         let jumps = self.run_left == 0 && self.order.is_random() && self.draws_a_jump(direction, chance);
         self.jumps = Some(jumps);
@@ -170,7 +169,7 @@ impl Walk {
     }
 
     /// The next request of `len` bytes: its offset in the file and its length, which may be shorter
-    /// where less is left. `None` when the way is at its end.
+    /// near the end. `None` if the walk has ended.
     #[inline]
     pub(crate) fn next(&mut self, direction: Direction, len: u32, chance: &mut Chance) -> Option<(u64, u32)> {
         if self.strides.is_some() {
@@ -179,8 +178,8 @@ impl Walk {
         self.next_in_region(direction, len, chance)
     }
 
-    /// Goes on to the next piece where enough was moved in this one. A way through a piece that is
-    /// at its end begins anew, so pieces have no end; the bytes of the pass end it.
+    /// Moves on to the next piece if enough was transferred in this one. A walk that ends within a
+    /// piece restarts, so pieces never end; the pass ends by its bytes.
     fn next_in_piece(&mut self, direction: Direction, len: u32, chance: &mut Chance) -> Option<(u64, u32)> {
         let Pieces { whole, strides, moved } = self.strides.as_mut()?;
         let range = strides.range.min(whole.len);
@@ -189,7 +188,7 @@ impl Walk {
             *moved = 0;
             let next = self.region.start.saturating_add(strides.range).saturating_add(strides.skip);
             let left = (whole.start + whole.len).saturating_sub(next);
-            // As in fio the last piece may be cut short; random places are of whole pieces alone.
+            // As in fio, a sequential last piece may be shorter; a random one must be whole.
             let least = if self.order.is_random() { range } else { self.least };
             self.region.start = if left >= least { next } else { whole.start };
             self.region.len = if left >= least { range.min(left) } else { range };
@@ -220,10 +219,11 @@ impl Walk {
         Some((self.region.start + at, len as u32))
     }
 
-    /// As fio goes: the end of the file is the end of the way, a step over it goes around, and so
-    /// does a step backwards over the region's start, to its end. The very first request is at the
-    /// start; of steps backwards in a region that begins within the file it is near the end, which
-    /// fio counts from the file's start.
+    /// The next offset of a sequential order, as in fio. The walk ends at the end of the file. A
+    /// step beyond the file wraps to the region's start, and a step back before the region's start
+    /// wraps to its end. The first request is at the region's start; going backwards in a region
+    /// that begins within the file it is near the end, by an offset that fio counts from the file's
+    /// start.
     ///
     /// ```text
     ///   blocks of 4, holes of 8, a file of 64:  0 12 24 36 48 60 end     holes of 12:  0 16 32 48 0 16 …
@@ -240,7 +240,7 @@ impl Walk {
         }
         let mut at = Some(last);
         if hole != 0 && last > 0 {
-            // fio holds a place within the region against the size of the file.
+            // fio compares an offset within the region with the size of the file.
             at = last.checked_add_signed(hole).filter(|&at| at < rest.saturating_add(start));
             if at.is_none() {
                 at = if hole > 0 { Some(0) } else { len.checked_add_signed(hole) };
@@ -248,7 +248,7 @@ impl Walk {
         }
         let at = at?;
         let left = len.saturating_sub(at);
-        // What does not fit any more is cut to whole smallest blocks.
+        // A rest that is too short is cut to whole smallest blocks.
         let len = if left >= wanted { wanted } else { left / self.least * self.least };
         if len == 0 {
             return None;
@@ -308,7 +308,7 @@ impl Walk {
 impl Spread {
     fn of(distribution: &Distribution, len: u64, align: u64) -> Spread {
         let n = (len / align).max(1);
-        // Ranks are scattered; a centre is the place of the first, or moves the middle there.
+        // Ranks are scattered; a centre is the place of rank 0, or where the middle rank goes.
         let ranked = |ranks, first: f64| {
             let first = (first.rem_euclid(1.0) * n as f64) as u64 % n;
             Spread::Ranked { ranks, n, first, step: scattering_step(n) }
@@ -337,7 +337,7 @@ impl Spread {
         }
     }
 
-    /// A place that is a multiple of `align`, at most `last × align`.
+    /// A random multiple of `align`, at most `last × align`.
     fn draw(&self, last: u64, align: u64, chance: &mut Chance) -> u64 {
         match self {
             Spread::Even => chance.below(last + 1) * align,
@@ -384,8 +384,7 @@ impl Visited {
 }
 
 impl Once {
-    /// What remembers the visits of directions whose smallest block is the same, in runs of so many
-    /// requests.
+    /// The map for directions with the same smallest block, in runs of `run` requests.
     fn of(reach: &Reach, together: &[Direction], (run, same): (u32, bool), len: u64, chance: &mut Chance) -> Once {
         let blocks = || together.iter().map(|&direction| &reach.blocks[direction]);
         let least = blocks().map(|sizes| u64::from(sizes.least())).min().unwrap_or(1).max(1);
@@ -393,7 +392,7 @@ impl Once {
         let unaligned = together.iter().any(|&direction| reach.align[direction].is_some_and(|align| align != least));
         if least == most && !unaligned {
             let unit = if same { least } else { least * u64::from(run.max(1)) };
-            // Of a last run that is cut short by the end, what fits is visited.
+            // A last run that is cut short by the end is visited as far as it fits.
             let whole = if unit > least { len.div_ceil(unit) } else { len / unit };
             return Once::Order { order: Permutation::new(whole, chance), unit };
         }
@@ -402,7 +401,7 @@ impl Once {
     }
 }
 
-/// A number near the golden part of `n` without a common divisor: multiples of it scatter ranks
+/// A number near `n` divided by the golden ratio and coprime to `n`: its multiples scatter ranks
 /// over the region.
 fn scattering_step(n: u64) -> u64 {
     let near = (n as f64 * 0.618_033_988_749_895) as u64;
@@ -413,7 +412,7 @@ fn gcd(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { gcd(b, a % b) }
 }
 
-/// A random place, or the first free one behind it, around the end.
+/// A random place, or the first free one after it, wrapping at the end.
 fn free_place(bits: &[u64], units: u64, left: u64, chance: &mut Chance) -> Option<u64> {
     if left == 0 {
         return None;
@@ -434,7 +433,7 @@ fn free_place(bits: &[u64], units: u64, left: u64, chance: &mut Chance) -> Optio
     None
 }
 
-/// Marks up to `wanted` free places from `at` on; returns how many there were.
+/// Marks up to `wanted` consecutive free places from `at` on; returns how many there were.
 fn take_places(bits: &mut [u64], units: u64, at: u64, wanted: u64) -> u64 {
     let mut taken = 0;
     while taken < wanted && at + taken < units {

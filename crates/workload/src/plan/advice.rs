@@ -1,6 +1,6 @@
-//! What to do about a word that is not known.
+//! Advice for unknown words in a plan.
 
-/// What to do about an unknown word: the nearest known one, or all of them.
+/// Advice for an unknown word: the nearest known one, or a list of all.
 pub(super) fn advice(given: &str, known: &[&str]) -> String {
     match nearest::to(given, known.iter().copied()) {
         Some(word) => format!("did you mean {word}?"),

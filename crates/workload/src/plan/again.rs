@@ -1,8 +1,9 @@
-//! The reads of a kept run, made again.
+//! Repeats the reads of a recorded run.
 //!
-//! A stream is a pure function of its specification, lane and seed, so a plan and what a run of it
-//! did in each second say which requests there were. Their order between connections is not kept:
-//! those of a workload take turns, and workloads share a second evenly.
+//! A stream is a pure function of its specification, lane and seed. So the requests follow from the
+//! plan and from what a run of it did in each second. Their order across connections is not
+//! recorded: the connections of a workload take turns, and a workload's requests are spread evenly
+//! over a second.
 
 use super::{Phase, Plan};
 use crate::spec::{Arrival, Spec, SpecError};
@@ -13,25 +14,25 @@ use stats::run::{Run, Slice};
 /// A read that a run made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ReadAgain {
-    /// About when, from the start of the run.
+    /// Approximate due time, from the start of the run.
     pub due: Span,
-    /// Which of [`Plan::volumes`] it read.
+    /// Index in [`Plan::volumes`].
     pub volume: usize,
     /// Its first byte.
     pub at: u64,
-    /// Its bytes.
+    /// Its length in bytes.
     pub len: u64,
 }
 
 /// A workload with all of its connections.
 struct Actor {
     lanes: Vec<Stream>,
-    /// Connections of the present phase.
+    /// Connections that the current phase uses.
     used: usize,
     turn: usize,
 }
 
-/// What is left to make of a workload's slice.
+/// What is left to repeat of a workload's slice.
 struct Rest<'a> {
     workload: usize,
     slice: &'a Slice,
@@ -47,8 +48,8 @@ impl Rest<'_> {
 }
 
 impl Plan {
-    /// Makes the reads of `run`, which was of this plan, again and hands them to `each` in order of
-    /// time until it answers `false`. Every volume has its size.
+    /// Repeats the reads of `run`, a run of this plan, and passes them to `each` in order of time
+    /// until it returns `false`. Every volume must have its size.
     ///
     /// # Errors
     /// A load does not fit its volume.
@@ -84,7 +85,7 @@ impl Plan {
         Ok(())
     }
 
-    /// One point's seconds; whether to go on.
+    /// Repeats one point; returns whether to continue.
     fn play_again(
         &self,
         actors: &mut [Actor],
@@ -98,7 +99,7 @@ impl Plan {
             let slices = run.whole(number as u32, from).iter().take_while(|slice| slice.start < to);
             rest.extend(slices.filter(|slice| slice.ops > 0).map(|slice| Rest { workload, slice, made: 0 }));
         }
-        // By start, so that those under way at a time stand together at the front.
+        // In reverse order of start, so that the next to begin is at the end.
         rest.sort_by_key(|rest| (std::cmp::Reverse(rest.slice.start), rest.workload));
         let mut under_way: Vec<Rest<'_>> = Vec::new();
         loop {
@@ -130,7 +131,7 @@ impl Plan {
             let Next::Issue(draft) = stream.next(Time::ZERO) else { return None };
             stream.completed(Time::ZERO);
             match draft.kind {
-                // No operation of its own in what was counted.
+                // Flushes are not among the operations counted.
                 OpKind::Flush => {}
                 OpKind::Read => {
                     let volume = self.workloads[workload].volume_of(lane as u32);
@@ -142,7 +143,7 @@ impl Plan {
     }
 }
 
-/// The same load as fast as it is asked.
+/// The same load without schedule or pace, so that requests come as fast as they are asked for.
 fn unhindered(spec: &Spec) -> Spec {
     Spec { arrival: Arrival::Closed { depth: 1 }, pace: None, requests: None, ..spec.clone() }
 }

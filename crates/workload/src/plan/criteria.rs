@@ -1,4 +1,4 @@
-//! What a plan asks of its run. Each kind is a row of the table of kinds.
+//! The criteria of a plan. Each kind is a row of the table of kinds.
 
 use super::advice;
 use super::error::Problem;
@@ -6,13 +6,13 @@ use super::table::{Found, Table};
 use block::{Bytes, Iops, Span};
 use stats::{Criterion, HeldBy, Rate};
 
-/// What criteria may name.
+/// The names that criteria may refer to.
 pub(super) struct Names<'n> {
     pub(super) phases: &'n [&'n str],
     pub(super) workloads: &'n [&'n str],
 }
 
-/// How each kind is read. A new kind is a new row, and a variant of [`Criterion`].
+/// Reads one kind. A new kind needs a new row, and a variant of [`Criterion`].
 type Reader = fn(&Table<'_>, &Names<'_>) -> Option<Criterion>;
 const KINDS: [(&str, Reader); 11] = [
     ("ceiling-held", ceiling_held),
@@ -28,7 +28,7 @@ const KINDS: [(&str, Reader); 11] = [
     ("hit-share-below", hit_share_below),
 ];
 
-/// The criterion of one `[[criterion]]`.
+/// Reads a table `[[criterion]]`.
 pub(super) fn read(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
     table.missing("kind", "choose one, such as ceiling-held or starved");
     table.choice("kind", &KINDS)?(table, names)
@@ -133,7 +133,7 @@ fn rated(table: &Table<'_>, names: &Names<'_>) -> Option<(Vec<String>, String, R
     Some((workloads?, phase?, rate?))
 }
 
-/// A phase held against another.
+/// A phase that is compared with another.
 struct Compared {
     workloads: Vec<String>,
     phase: String,
@@ -186,7 +186,7 @@ fn workloads(table: &Table<'_>, names: &Names<'_>) -> Option<Vec<String>> {
     all.into_iter().collect()
 }
 
-/// What a name should be one of.
+/// The kind of thing that a name refers to.
 #[derive(Clone, Copy)]
 struct Kind<'n> {
     what: &'static str,

@@ -10,8 +10,8 @@
 //! | `[[arm]]` | `name`, `about`, `commands`, and `WORKLOAD = { … }` for what changes in its load |
 //! | `[[criterion]]` | `kind` (`tpm-kept`, `tpm-lost`), `arm`, `baseline`, `part` |
 //!
-//! Arms differ from phases in that each begins anew: nothing that one says stays in force in the
-//! next.
+//! Arms differ from phases in that each starts from the plan's base: what one arm changes is not in
+//! force in the next.
 
 use super::advice;
 use super::error::{PlanErrors, Problem};
@@ -21,97 +21,96 @@ use super::table::{Found, Report, Table};
 use super::{Plan, Volume, device};
 use block::{Bytes, Span};
 
-/// A database beside other workloads.
+/// A database next to other workloads.
 #[derive(Clone, Debug, PartialEq)]
 pub struct DatabasePlan {
-    /// Volumes, workloads, server and device; its phases are the arms, of which each has its whole
-    /// load.
+    /// Volumes, workloads, server and device. Its phases are the arms, each with its complete load.
     pub plan: Plan,
     /// The database.
     pub database: PlannedDatabase,
-    /// The lines that make policies, run once.
+    /// The commands that create policies, run once.
     pub create: Vec<String>,
-    /// The lines that take them off, run before each arm's own.
+    /// The commands that detach them, run before each arm's own.
     pub reset: Vec<String>,
-    /// What is asked of the run.
+    /// The criteria of the run.
     pub goals: Vec<Goal>,
 }
 
 /// The database and its users.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlannedDatabase {
-    /// Which of the plan's volumes it is on.
+    /// Index of its volume in the plan's volumes.
     pub volume: usize,
-    /// How large setup makes it: 1 has a million customers.
+    /// Scale of its setup: 1 is a million customers.
     pub scale: f64,
-    /// How many users work at once, each without a pause.
+    /// Number of users at work, each without think time.
     pub users: u32,
     /// The database's own cache.
     pub buffers: Bytes,
-    /// What its processes may have of memory, page cache included.
+    /// Memory limit of its processes, page cache included.
     pub memory: Bytes,
-    /// How often each arm has its turn.
+    /// Number of turns of each arm.
     pub rounds: u32,
-    /// How long users work before a turn is measured.
+    /// Time that users work before a turn is measured.
     pub warm_up: Span,
-    /// How long it is measured.
+    /// Length of the measurement.
     pub window: Span,
-    /// What makes the server's disk the bottleneck, on real storage.
+    /// What makes the server's disk the bottleneck on real storage.
     pub bottleneck: Bottleneck,
-    /// What its requests take alone where the plan's latencies hold. For real these are multiplied
-    /// by what its requests take there over this.
+    /// The latency of its requests alone on the published machine. On real storage the plan's
+    /// latencies are multiplied by the measured latency divided by this.
     pub published_latency: Option<Span>,
-    /// In a simulation: how large the database is.
+    /// In a simulation: the size of the database.
     pub size: Bytes,
-    /// In a simulation: how long a transaction keeps a processor.
+    /// In a simulation: processor time of a transaction.
     pub host_time: Span,
-    /// In a simulation: processors of the host.
+    /// In a simulation: number of the host's processors.
     pub processors: u32,
 }
 
 /// What makes the server's disk the bottleneck.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Bottleneck {
-    /// A control group: a quarter of what the disk was measured to do.
+    /// A control group that allows a quarter of the disk's measured throughput.
     #[default]
     Cgroup,
-    /// A disk of its own that takes a while for each request, so many at a time.
+    /// A separate disk with a fixed latency and a limited number of requests at a time.
     Delay,
     /// Nothing.
     None,
 }
 
-/// What is asked of the transactions in an arm.
+/// A criterion on the transactions of an arm.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Goal {
-    /// Which way.
+    /// Direction of the comparison.
     pub kind: GoalKind,
-    /// Which of the plan's arms.
+    /// Index of the arm.
     pub arm: usize,
-    /// The arm that it is held against.
+    /// Index of the arm to compare it with.
     pub baseline: usize,
-    /// The part of its transactions, above 0 and up to 1.
+    /// Fraction of the baseline's transactions, above 0 and up to 1.
     pub part: f64,
 }
 
-/// Which way a goal goes.
+/// Direction of a goal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum GoalKind {
-    /// At least the part is kept.
+    /// At least the fraction is kept.
     Kept,
-    /// Less than the part is left: otherwise there is nothing to protect from.
+    /// Less than the fraction is left; otherwise there is nothing to protect the database from.
     Lost,
 }
 
-/// Users at most: each is a thread and a connection.
+/// Maximum number of users: each is a thread and a connection.
 const USERS_MAX: u32 = 1024;
-/// Rounds at most.
+/// Maximum number of rounds.
 const ROUNDS_MAX: u32 = 100;
-/// The longest turn, in seconds.
+/// Longest turn, in seconds.
 const SECONDS_MAX: u32 = 3600;
 
 impl DatabasePlan {
-    /// Whether `text` is such a plan and not one of phases: it has a `[database]`.
+    /// Whether `text` is a plan of a database, recognised by its `[database]`.
     pub fn is_meant(text: &str) -> bool {
         toml::de::DeTable::parse_recoverable(text).0.get_ref().contains_key("database")
     }
@@ -119,7 +118,7 @@ impl DatabasePlan {
     /// Reads a plan of a database from `text`; `file` is its name in messages.
     ///
     /// # Errors
-    /// Every mistake, a line each.
+    /// Every mistake, one line each.
     pub fn read(text: &str, file: &str) -> Result<DatabasePlan, PlanErrors> {
         let report = Report::new(text, file);
         let Some(document) = document(text, &report) else { return Err(report.into_errors()) };
@@ -263,7 +262,7 @@ fn sizes(table: &Table<'_>, planned: &mut PlannedDatabase) {
     }
 }
 
-/// The volume that the database has for itself.
+/// The volume that only the database uses.
 fn on_volume(table: &Table<'_>, volumes: &[Volume], workloads: &[Entry]) -> usize {
     table.missing("volume", "name the volume that its data are on");
     let Some(found) = table.name("volume") else { return 0 };
@@ -283,7 +282,7 @@ fn on_volume(table: &Table<'_>, volumes: &[Volume], workloads: &[Entry]) -> usiz
     index
 }
 
-/// The goal of one `[[criterion]]`.
+/// Reads the goal of a `[[criterion]]`.
 fn goal(table: &Table<'_>, arms: &[&str]) -> Option<Goal> {
     table.missing("kind", "choose tpm-kept or tpm-lost");
     let kind = table.choice("kind", &[("tpm-kept", GoalKind::Kept), ("tpm-lost", GoalKind::Lost)]);
@@ -321,7 +320,7 @@ mod tests {
         [[arm]]\nname = \"alone\"\nbully = { connections = 0 }\n[[arm]]\nname = \"beside\"\n\
         [[criterion]]\nkind = \"tpm-lost\"\narm = \"beside\"\nbaseline = \"alone\"\npart = 0.7\n";
 
-    /// What one arm says is not in force in the next.
+    /// Changes of one arm are not in force in the next.
     #[test]
     fn arms_begin_anew() {
         let plan = DatabasePlan::read(GOOD, "p.toml").unwrap();
@@ -332,7 +331,7 @@ mod tests {
         assert_eq!((plan.create, plan.reset), (vec![], vec!["x".to_owned()]));
     }
 
-    /// Ninety percent where less than seventy are left, in five rounds or more of five arms.
+    /// At least 90 % kept where less than 70 % would be left, in at least five rounds of five arms.
     #[test]
     fn the_bundled_plan_asks_for_the_goal() {
         let plan = DatabasePlan::read(BUNDLED, "p.toml").unwrap_or_else(|errors| panic!("{errors}"));

@@ -1,4 +1,4 @@
-//! A plan in plain language, so that what was read can be compared with what was meant.
+//! Describes a plan in plain language, so that users can compare it with what they meant.
 
 use super::{Phase, Plan, Workload};
 use crate::spec::{Arrival, Pattern, Spacing, Spec};
@@ -47,7 +47,7 @@ fn line_of_phase(plan: &Plan, index: usize, phase: &Phase, before: &[&Spec]) -> 
     format!("phase {}, {} ({}): {parts}", index + 1, phase.name, long(plan.length(phase)))
 }
 
-/// A load in words: `4 KiB random, 50 % reads, 2 connections × 256 in flight`.
+/// A load in words, such as `4 KiB random, 50 % reads, 2 connections × 256 in flight`.
 fn load(spec: &Spec) -> String {
     if spec.connections == 0 {
         return "silent".into();
@@ -96,7 +96,7 @@ fn range(spec: &Spec) -> String {
     }
 }
 
-/// A length as people say it: `8 s`, `2 min 30 s`, `33 h 20 min`.
+/// A duration in words: `8 s`, `2 min 30 s`, `33 h 20 min`.
 fn long(span: Span) -> String {
     let seconds = span.as_nanos() / Span::SECOND.as_nanos();
     let parts = [(seconds / 3600, "h"), (seconds / 60 % 60, "min"), (seconds % 60, "s")];

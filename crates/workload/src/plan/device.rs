@@ -1,8 +1,7 @@
-//! What stands in for the disk when a plan is simulated: a kind of device, and what is different
-//! from its usual figures.
+//! The simulated device of a plan: its kind, and figures that differ from the kind's defaults.
 //!
-//! Each kind is a row of [`KINDS`], each of its keys a row within: what can be said of a device is
-//! data, and the simulator, which knows what it means, takes it by the same names.
+//! Each kind is a row of [`KINDS`], and each of its keys a row within. Thus the keys are data here;
+//! the simulator knows their meaning and reads them by the same names.
 
 use super::error::{PlanErrors, Problem};
 use super::read::document;
@@ -13,19 +12,19 @@ use std::fmt;
 /// A simulated device, or a stage of an array.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Device {
-    /// `parallel-servers`, `disk`, `flash`, `cloud-volume`, `host` or `array`; of a stage also
+    /// `parallel-servers`, `disk`, `flash`, `cloud-volume`, `host` or `array`; for a stage also
     /// `hba`, `link`, `controller`, `write-log`, `cache`, `credits`, `control-group` or `raid`.
     pub kind: &'static str,
-    /// What it is, in words, if that is said.
+    /// Description for people, if there is one.
     pub about: Option<String>,
-    /// Of an array: what it is made of, from the hosts to the media.
+    /// Stages of an array, from the hosts to the media.
     pub stages: Vec<Device>,
-    /// Where figures come from, by key.
+    /// Sources of figures, by key.
     pub sources: Vec<(String, String)>,
-    /// What the plan says of it, by key; the rest is as usual for its kind.
+    /// Figures that the plan gives, by key; all others have their kind's defaults.
     pub said: Vec<(&'static str, DeviceFigure)>,
-    /// How its capacity changes, in the order of time: from when on after the start, and to how
-    /// many percent.
+    /// Changes of its capacity in order of time: the time after the start, and the percentage from
+    /// then on.
     pub changes: Vec<(Span, u32)>,
 }
 
@@ -49,19 +48,19 @@ pub enum DeviceFigure {
 /// How a key's value is read.
 #[derive(Clone, Copy)]
 enum Form {
-    /// A number from 1 to the bound.
+    /// A number from 1 to this maximum.
     Count(u64),
-    /// A number from 0 on.
+    /// A number, which may be 0.
     CountOrNone,
     /// A duration above zero.
     Time,
-    /// A duration.
+    /// A duration, which may be zero.
     TimeOrNone,
     /// A size above zero.
     Size,
     /// Bytes a second, above zero.
     Rate,
-    /// One of these.
+    /// One of these words.
     Word(&'static [&'static str]),
     /// `true` or `false`.
     Flag,
@@ -70,7 +69,7 @@ enum Form {
 struct Key {
     name: &'static str,
     form: Form,
-    /// What to say where it is missing and needed.
+    /// The advice if it is missing; `None` if it is optional.
     needed: Option<&'static str>,
 }
 
@@ -82,19 +81,19 @@ const fn needed(name: &'static str, form: Form, advice: &'static str) -> Key {
     Key { name, form, needed: Some(advice) }
 }
 
-/// Most servers or channels of a simulated device, and most requests in its queue.
+/// Maximum number of servers or channels of a simulated device, and of requests in its queue.
 const PLACES_MAX: u64 = 65_536;
-/// Most devices that are one together.
+/// Maximum number of devices that are combined into one.
 const MEMBERS_MAX: u64 = 256;
-/// Most of a count that is a rate or a credit.
+/// Maximum of a count that is a rate or a credit.
 const RATE_MAX: u64 = 1 << 50;
 
-/// What everything has that serves requests itself: flushes and trims have times of their own.
+/// Keys of everything that serves requests itself: latencies of flushes and trims.
 const SERVES: [Key; 2] = [key("flush", Form::TimeOrNone), key("trim", Form::TimeOrNone)];
-/// What a whole device has.
+/// Keys of a whole device.
 const WHOLE: [Key; 3] =
     [key("queue_limit", Form::Count(PLACES_MAX)), key("members", Form::Count(MEMBERS_MAX)), key("stripe", Form::Size)];
-/// What serves nothing itself but hands on what it is given.
+/// Kinds that serve no requests themselves but pass them on.
 const HANDS_ON: [&str; 7] = ["array", "hba", "link", "write-log", "cache", "control-group", "raid"];
 
 const KINDS: [(&str, &[Key]); 6] = [
@@ -158,7 +157,7 @@ const KINDS: [(&str, &[Key]); 6] = [
     ("array", &[]),
 ];
 
-/// What stands before media in an array. Bandwidths are bytes a second.
+/// Stages that may precede the media in an array. Bandwidths are bytes a second.
 const STAGES: [(&str, &[Key]); 8] = [
     (
         "link",
@@ -229,11 +228,11 @@ const STAGES: [(&str, &[Key]); 8] = [
 ];
 
 impl Device {
-    /// Reads the table `[device]` of a file, whatever else stands in it: a plan has one, and a file
-    /// may hold nothing else. `file` is its name in messages.
+    /// Reads the table `[device]` of a file, which may be a plan or hold nothing else. `file` is
+    /// its name in messages.
     ///
     /// # Errors
-    /// Every mistake, a line each.
+    /// Every mistake, one line each.
     pub fn read(text: &str, file: &str) -> Result<Device, PlanErrors> {
         let report = Report::new(text, file);
         let Some(document) = document(text, &report) else { return Err(report.into_errors()) };
@@ -246,11 +245,12 @@ impl Device {
         }
     }
 
-    /// The same array with another figure in its stages of this kind, written as in a file but
-    /// without quotes.
+    /// The same array with a changed figure in its stages of this kind. The value is written as in
+    /// a file but without quotes.
     ///
     /// # Errors
-    /// It has no such stage, the stage no such key, or the key no such value: a line.
+    /// There is no such stage, the stage has no such key, or the key does not take the value: one
+    /// line.
     pub fn with(&self, kind: &str, key: &str, value: &str) -> Result<Device, String> {
         let has = |stages: &[Device]| stages.iter().map(|stage| stage.kind).collect::<Vec<_>>().join(", ");
         if !self.stages.iter().any(|stage| stage.kind == kind) {
@@ -289,12 +289,12 @@ impl Device {
         KINDS.into_iter().map(|(kind, _)| kind)
     }
 
-    /// The figure under a key, if the plan says it.
+    /// The figure of a key, if the plan gives one.
     pub fn figure(&self, key: &str) -> Option<DeviceFigure> {
         self.said.iter().find(|(name, _)| *name == key).map(|(_, figure)| *figure)
     }
 
-    /// The most it can do, in operations per second, where that is a matter of a division.
+    /// Its maximum rate in operations per second, if that follows by a division.
     pub fn iops(&self) -> Option<f64> {
         match (self.figure("servers")?, self.figure("service")?) {
             (DeviceFigure::Count(servers), DeviceFigure::Time(service)) => Some(servers as f64 / service.as_secs_f64()),
@@ -303,7 +303,7 @@ impl Device {
     }
 }
 
-/// The device of the plan's table `[device]`.
+/// Reads the plan's table `[device]`.
 pub(super) fn read(table: &Table<'_>) -> Option<Device> {
     table.missing("kind", "choose one, such as parallel-servers");
     let (kind, keys) = table.choice("kind", &KINDS.map(|(kind, keys)| (kind, (kind, keys))))?;
@@ -319,7 +319,7 @@ pub(super) fn read(table: &Table<'_>) -> Option<Device> {
     Some(device)
 }
 
-/// The stages of an array, the last of them its media.
+/// The stages of an array; the last one is its media.
 fn stages(array: &Table<'_>) -> Vec<Device> {
     let tables = if array.has("stage") { array.tables("stage", "[[device.stage]]") } else { Vec::new() };
     let mut stages = Vec::new();
@@ -343,7 +343,7 @@ fn serves(kind: &str) -> &'static [Key] {
     if HANDS_ON.contains(&kind) { &[] } else { &SERVES }
 }
 
-/// What a table says of its kind by these keys; `own` are those that are read elsewhere.
+/// The figures that a table gives for these keys; `own` are keys that are read elsewhere.
 fn figures(table: &Table<'_>, kind: &'static str, keys: &[&'static Key], own: &[&str]) -> Device {
     let known = ["kind"].into_iter().chain(keys.iter().map(|key| key.name)).chain(own.iter().copied());
     table.only(&known.collect::<Vec<_>>());
@@ -358,8 +358,8 @@ fn figures(table: &Table<'_>, kind: &'static str, keys: &[&'static Key], own: &[
     Device { kind, about, said, sources: sources(table), ..Device::default() }
 }
 
-/// Notes credit that nothing spends, and a peak that no credit reaches: with a rate of one's own
-/// there are no usual ones.
+/// Reports a credit without a peak, or a peak without a credit: with an explicit base rate neither
+/// has a default.
 fn check_credit(table: &Table<'_>, said: &[(&'static str, DeviceFigure)]) {
     for [base, peak, credit] in [["iops", "iops_peak", "iops_credit"], ["bytes", "bytes_peak", "bytes_credit"]] {
         let has = |key: &str| said.iter().any(|(name, figure)| *name == key && *figure != DeviceFigure::Count(0));
@@ -372,7 +372,7 @@ fn check_credit(table: &Table<'_>, said: &[(&'static str, DeviceFigure)]) {
     }
 }
 
-/// The table `source` beside figures: where each comes from.
+/// The table `source`: where each figure comes from.
 fn sources(table: &Table<'_>) -> Vec<(String, String)> {
     let source = if table.has("source") { table.table_within("source") } else { None };
     let Some(source) = source else { return Vec::new() };
@@ -418,7 +418,7 @@ fn figure(table: &Table<'_>, key: &Key) -> Option<DeviceFigure> {
     None
 }
 
-/// Changes of the capacity, in the order of time, the last of them above zero.
+/// Changes of the capacity in order of time; the last must be above zero.
 fn changes(table: &Table<'_>) -> Vec<(Span, u32)> {
     const ADVICE: &str = "such as [{ at = \"10s\", percent = 50 }, { at = \"20s\", percent = 100 }]";
     if !table.has("changes") {

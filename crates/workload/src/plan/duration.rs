@@ -2,13 +2,13 @@
 
 use block::Span;
 
-/// Why a text is no duration.
+/// Why a text is not a duration.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseDurationError {
     /// It does not start with a whole number.
     #[error("a duration is a whole number with a unit, such as 100us, 8s or 2min; got {0:?}")]
     Number(String),
-    /// The unit is missing or not known.
+    /// The unit is missing or unknown.
     #[error("a duration needs one of the units ns, us, ms, s, min, h; got {0:?}")]
     Unit(String),
     /// It does not fit into 64 bits of nanoseconds.
@@ -16,9 +16,9 @@ pub enum ParseDurationError {
     TooLong(String),
 }
 
-/// Reads `500ns`, `100us` (or `µs`), `20ms`, `8s`, `2min`, `1h`. The unit is needed: a bare number
-/// would be seconds to one reader and milliseconds to another. Fractions are refused, a smaller
-/// unit says the same.
+/// Parses `500ns`, `100us` (or `µs`), `20ms`, `8s`, `2min`, `1h`. A unit is required, because a
+/// bare number would be seconds to one reader and milliseconds to another. Fractions are refused; a
+/// smaller unit says the same.
 pub fn parse_duration(given: &str) -> Result<Span, ParseDurationError> {
     let text = given.trim();
     let digits = text.len() - text.trim_start_matches(|c: char| c.is_ascii_digit()).len();

@@ -1,10 +1,10 @@
-//! What is wrong with a plan: each mistake is one line that names the place, the key, the rule, the
-//! value and what to do.
+//! Mistakes in a plan: each is one line that names the place, the key, the rule, the value and what
+//! to do.
 
 use crate::spec::SpecError;
 use std::fmt;
 
-/// Every mistake of a plan file, in the file's order; never empty. Prints a line for each.
+/// All mistakes of a plan file in order of lines; never empty. Prints one line for each.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlanErrors(pub Vec<PlanError>);
 
@@ -13,7 +13,7 @@ pub struct PlanErrors(pub Vec<PlanError>);
 pub struct PlanError {
     /// The file's name as given.
     pub file: String,
-    /// The line, from 1; `None` where it is about the plan in use and not about a line.
+    /// The line, from 1; `None` if the mistake is in how the plan is used.
     pub line: Option<u32>,
     /// What is wrong.
     pub problem: Problem,
@@ -22,10 +22,10 @@ pub struct PlanError {
 /// What is wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// The text is no TOML.
+    /// The text is not TOML.
     #[error("not valid TOML: {0}; correct the line")]
     Syntax(String),
-    /// A key that the table does not take.
+    /// A key that the table does not have.
     #[error("{key}: no such key in {table}; {advice}")]
     UnknownKey {
         /// The key as written.
@@ -50,19 +50,19 @@ pub enum Problem {
     Value {
         /// The key.
         key: String,
-        /// What the value must be.
+        /// The rule.
         rule: String,
-        /// What it is.
+        /// The value as given.
         given: String,
         /// What to do.
         advice: String,
     },
-    /// A size or duration that cannot be read; the reason names rule and value.
+    /// A size or duration that cannot be parsed; the reason names rule and value.
     #[error("{key}: {why}")]
     Unreadable {
         /// The key.
         key: String,
-        /// The parser's line.
+        /// The parser's message.
         why: String,
     },
     /// A name that is used twice.
@@ -74,10 +74,10 @@ pub enum Problem {
         table: &'static str,
         /// The name.
         given: String,
-        /// The line that has it already.
+        /// The line where it was used first.
         line: u32,
     },
-    /// Two keys of which only one may be there.
+    /// Two keys that exclude each other.
     #[error("{key}: contradicts {other} on line {line}; {advice}")]
     Contradiction {
         /// The key.
@@ -89,7 +89,7 @@ pub enum Problem {
         /// What to do.
         advice: &'static str,
     },
-    /// A key that says nothing without another.
+    /// A key without the other key that it needs.
     #[error("{key}: means nothing without {other}; {advice}")]
     Alone {
         /// The key.
@@ -99,22 +99,22 @@ pub enum Problem {
         /// What to do.
         advice: &'static str,
     },
-    /// A name that nothing in the plan has.
+    /// A name that does not exist in the plan.
     #[error("{key}: no {what} is called {given:?}; {advice}")]
     UnknownName {
         /// The key.
         key: String,
-        /// What it should name.
+        /// The kind of thing it should name.
         what: &'static str,
         /// The name as written.
         given: String,
         /// What to do.
         advice: String,
     },
-    /// A load that cannot run.
+    /// A load that breaks a rule.
     #[error("{within}{error}")]
     Load {
-        /// Before the key: empty, or the workload and a dot.
+        /// Prefix of the key: empty, or the workload and a dot.
         within: String,
         /// The rule it breaks.
         error: SpecError,

@@ -1,5 +1,5 @@
-//! A plan of hosts: several databases on one server, each ramped by a process of its own, once with
-//! floors and once without. `plans/protected-production.toml` is one.
+//! A plan of hosts: several databases on one server, each ramped independently, once with floors
+//! and once without. `plans/protected-production.toml` is one.
 //!
 //! | table | keys |
 //! | --- | --- |
@@ -10,9 +10,9 @@
 //! | `[floors]` | `create`: the administrators' lines that make policies, run once; `on`, `off`: those that protect, and those that end it, run before each run |
 //! | `[device]` | as in every plan: what stands in for the disk in a simulation |
 //!
-//! Rates are the published ones; one factor, measured before the run, fits them to the machine.
-//! `used_tb` is what a published host used, so that rates per TB can be fitted to the space that is
-//! used here.
+//! Rates are those of the published machine; one factor, measured before the run, scales them to
+//! this machine. `used_tb` is the space that a published host used, by which rates per TB are
+//! converted to the space used here.
 
 use super::error::{PlanErrors, Problem};
 use super::read::{Unique, document, owned};
@@ -31,13 +31,13 @@ pub struct HostsPlan {
     pub title: String,
     /// What it shows.
     pub about: String,
-    /// What all chance is drawn from.
+    /// Seed of all random choices.
     pub seed: u64,
     /// The SVM that owns the volumes.
     pub svm: String,
-    /// How its server counts a TB.
+    /// How the server counts a TB.
     pub units: PlanUnits,
-    /// Runs of each ramp.
+    /// Number of runs of each ramp.
     pub runs: u32,
     /// Period of the write cycles.
     pub cycle: Span,
@@ -45,21 +45,21 @@ pub struct HostsPlan {
     pub run_length: Span,
     /// Size of each volume's LUN of data.
     pub volume_size: Bytes,
-    /// What a published host used, in thousandths of a TB.
+    /// Space that a published host used, in thousandths of a TB.
     pub used_milli_tb: u64,
-    /// Within which protected hosts should write a burst, at the database's own period of 80 s.
+    /// Time in which protected hosts should write a burst, at the database's own period of 80 s.
     pub drain: Span,
     /// Synchronous writers of a host's burst, each with one request outstanding.
     pub writers: u32,
     /// The hosts, in the file's order; at least one protected and one not.
     pub hosts: Vec<PlannedHost>,
-    /// The lines that make policies, run once before the first run.
+    /// The commands that create policies, run once before the first run.
     pub floors_create: Vec<String>,
-    /// The lines that protect, run before each run with floors.
+    /// The commands that set floors, run before each run with floors.
     pub floors_on: Vec<String>,
-    /// The lines that end it, run before each run without.
+    /// The commands that remove them, run before each run without floors.
     pub floors_off: Vec<String>,
-    /// What stands in for the disk in a simulation.
+    /// The simulated device.
     pub device: Option<Device>,
 }
 
@@ -76,17 +76,17 @@ pub struct PlannedHost {
     pub from: u64,
     /// Upper end.
     pub to: u64,
-    /// Whether floors are meant to protect it.
+    /// Whether floors protect it.
     pub protected: bool,
 }
 
-/// Hosts at most: each is a process.
+/// Maximum number of hosts.
 const HOSTS_MAX: usize = 16;
-/// Volumes of a host at most.
+/// Maximum number of volumes of a host.
 const VOLUMES_MAX: usize = 64;
 
 impl HostsPlan {
-    /// Whether `text` is such a plan and not one of workloads: it has a `[[host]]`.
+    /// Whether `text` is a plan of hosts, recognised by a `[[host]]`.
     pub fn is_meant(text: &str) -> bool {
         toml::de::DeTable::parse_recoverable(text).0.get_ref().contains_key("host")
     }
@@ -94,7 +94,7 @@ impl HostsPlan {
     /// Reads a plan of hosts from `text`; `file` is its name in messages.
     ///
     /// # Errors
-    /// Every mistake, a line each.
+    /// Every mistake, one line each.
     pub fn read(text: &str, file: &str) -> Result<HostsPlan, PlanErrors> {
         let report = Report::new(text, file);
         let Some(document) = document(text, &report) else { return Err(report.into_errors()) };
@@ -102,7 +102,7 @@ impl HostsPlan {
         if report.is_clean() { Ok(plan) } else { Err(report.into_errors()) }
     }
 
-    /// Every volume, each once, in the hosts' order.
+    /// All volumes, each once, in the order of the hosts.
     pub fn volumes(&self) -> Vec<&str> {
         let mut volumes = Vec::new();
         for volume in self.hosts.iter().flat_map(|host| host.volumes.iter().chain([&host.journal])) {
@@ -115,12 +115,12 @@ impl HostsPlan {
 }
 
 impl PlannedHost {
-    /// The paths of its LUNs of data, as the server names them within the SVM.
+    /// Paths of its data LUNs, as the server names them within the SVM.
     pub fn data_paths(&self) -> Vec<String> {
         self.volumes.iter().map(|volume| format!("/vol/{volume}/data")).collect()
     }
 
-    /// The path of its journal's LUN.
+    /// Path of its journal's LUN.
     pub fn journal_path(&self) -> String {
         format!("/vol/{}/wij", self.journal)
     }

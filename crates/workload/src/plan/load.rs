@@ -1,5 +1,5 @@
-//! What a plan says about a load: the keys that `[[workload]]` and a phase's changes share, laid
-//! over a specification.
+//! The keys of a load, which `[[workload]]` and a phase's changes share, applied to a
+//! specification.
 
 use super::error::Problem;
 use super::table::Table;
@@ -23,12 +23,12 @@ pub(super) const KEYS: [&str; 13] = [
     "requests",
 ];
 
-/// The cap on outstanding requests where an open loop names none: what storage servers commonly
-/// take on a connection.
+/// Default maximum of outstanding requests of an open loop: what storage servers commonly accept on
+/// a connection.
 const OUTSTANDING_DEFAULT: u32 = 256;
 
-/// A load that says nothing yet: reads, because those destroy nothing; one connection, one at a
-/// time.
+/// The load before any key is read: reads, because they destroy nothing, on one connection at depth
+/// 1.
 pub(super) fn unsaid(seed: u64) -> Spec {
     Spec {
         pattern: Pattern::Random,
@@ -44,7 +44,7 @@ pub(super) fn unsaid(seed: u64) -> Spec {
     }
 }
 
-/// `base` with what `table` says laid over it.
+/// `base` with the keys of `table` applied.
 pub(super) fn over(table: &Table<'_>, base: &Spec) -> Spec {
     let range = base.range;
     let arrival = arrival(table, base.arrival);
@@ -67,8 +67,8 @@ pub(super) fn over(table: &Table<'_>, base: &Spec) -> Spec {
     }
 }
 
-/// Notes every rule that `spec` breaks on its volume, but those in `known`, to which it adds them:
-/// a mistake is told where it is made and not again in each phase after it.
+/// Reports the rules that `spec` breaks on its volume, except those in `known`, to which it adds
+/// them. So a mistake is reported where it is made and not again in each later phase.
 pub(super) fn check(table: &Table<'_>, spec: &Spec, volume: Option<Bytes>, known: &mut Vec<SpecError>) {
     for error in spec.broken_rules(volume) {
         if !known.contains(&error) {
@@ -112,7 +112,7 @@ fn arrival(table: &Table<'_>, base: Arrival) -> Arrival {
     arrival
 }
 
-/// The own limit of a closed loop; an open one makes its requests at its rate.
+/// The pace of a closed loop; an open loop has a rate instead.
 fn pace(table: &Table<'_>, base: Option<Iops>, arrival: Arrival) -> Option<Iops> {
     if let Arrival::Closed { .. } = arrival {
         return table.whole("pace").map(Iops).or(base);
@@ -124,7 +124,7 @@ fn pace(table: &Table<'_>, base: Option<Iops>, arrival: Arrival) -> Option<Iops>
     None
 }
 
-/// Notes the keys of an open loop in a closed one.
+/// Reports keys of an open loop in a closed one.
 fn alone(table: &Table<'_>) {
     let advice = "a load with a depth makes a request when another ends; say a rate, or leave this out";
     for key in ["spacing", "outstanding"] {

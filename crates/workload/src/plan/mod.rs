@@ -58,8 +58,7 @@ use crate::spec::{Arrival, DEPTH_MAX, RATE_MAX, Range, Spec};
 use block::{Bytes, Iops, Span};
 use stats::{Criterion, Rate};
 
-/// How long a phase lasts where nothing else is said: long enough for per-second figures to settle
-/// and be believed.
+/// Default length of a phase: long enough for per-second figures to settle and be credible.
 pub const PHASE_DEFAULT: Span = Span::from_secs(8);
 
 /// One experiment.
@@ -73,13 +72,12 @@ pub struct Plan {
     pub title: String,
     /// What it shows.
     pub about: String,
-    /// What all chance is drawn from.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// What the published machine did in the load that this machine is measured with; this
-    /// machine's figure over it is the factor for [`Plan::scaled`]. `None` is a plan that runs as
-    /// it stands.
+    /// What the published machine achieved in the load by which this machine is measured; the ratio
+    /// of the two is the factor for [`Plan::scaled`]. `None` if the plan runs unscaled.
     pub published_iops: Option<Iops>,
-    /// The largest factor: a machine that can do more is not asked for more.
+    /// Upper bound of that factor: a faster machine is not asked for more.
     pub scale_most: Option<f64>,
     /// The SVM that owns the volumes.
     pub svm: String,
@@ -89,35 +87,34 @@ pub struct Plan {
     pub volumes: Vec<Volume>,
     /// The workloads, in the file's order.
     pub workloads: Vec<Workload>,
-    /// How long a phase lasts that does not say so itself.
+    /// Default length of a phase.
     pub phase_length: Span,
     /// The phases, in order; at least one.
     pub phases: Vec<Phase>,
-    /// What is asked of the run.
+    /// The criteria of the run.
     pub criteria: Vec<Criterion>,
-    /// What stands in for the disk in a simulation.
+    /// The simulated device.
     pub device: Option<Device>,
 }
 
-/// A volume with one LUN of the plan's own server, or storage that is there already.
+/// A volume with one LUN on the plan's own server, or storage that exists already.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Volume {
     /// Its name.
     pub name: String,
-    /// Its size and its LUN's; `None` until [`Plan::sized`].
+    /// Size of the volume and of its LUN; `None` until [`Plan::sized`].
     pub size: Option<Bytes>,
     /// Its LUN's name.
     pub lun: String,
-    /// The files, devices, exports and folders that it is together, as they were typed; none is a
-    /// volume of the plan's own server. In a simulation every volume is the simulator's.
+    /// The files, devices, exports and folders that together are the volume, as typed. Empty for a
+    /// volume of the plan's own server. In a simulation every volume is simulated.
     pub places: Vec<String>,
-    /// Its places are striped, with so many bytes at a time on each; `None` is one behind the
-    /// other.
+    /// Length of the stripes over its places; `None` if they are concatenated.
     pub stripe: Option<Bytes>,
-    /// Only the part that loads use is written before a run on real storage.
+    /// Before a run on real storage only the part that loads use is written.
     pub thin: bool,
-    /// Which of [`Plan::volumes`] it is a clone of, made by a phase's command; `None` is one that
-    /// is there from the start.
+    /// Index in [`Plan::volumes`] of the volume that a phase's command clones to make it; `None` if
+    /// it exists from the start.
     pub clone_of: Option<usize>,
 }
 
@@ -128,13 +125,13 @@ pub struct Workload {
     pub name: String,
     /// The host it stands for.
     pub host: String,
-    /// Which of [`Plan::volumes`] it uses, at least one: its connections take turns at them.
+    /// Indices in [`Plan::volumes`], at least one; its connections are spread over them in turn.
     pub volumes: Vec<usize>,
     /// The load before any phase changes it.
     pub spec: Spec,
 }
 
-/// A stretch of time with its own load and commands.
+/// A section of the plan with its own load and commands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Phase {
     /// Its name.
@@ -145,23 +142,23 @@ pub struct Phase {
     pub length: Option<Span>,
     /// The load of each of [`Plan::workloads`] in this phase, with all changes up to here.
     pub specs: Vec<Spec>,
-    /// The administrators' lines to run at its start.
+    /// The administrators' commands to run at its start.
     pub commands: Vec<String>,
 }
 
 impl Plan {
-    /// Reads a plan from `text`; `file` is its name in messages. Volumes without a size are checked
-    /// by [`Plan::sized`].
+    /// Reads a plan from `text`; `file` is its name in messages. Loads on volumes without a size
+    /// are checked by [`Plan::sized`].
     pub fn read(text: &str, file: &str) -> Result<Plan, PlanErrors> {
         read::read(text, file)
     }
 
-    /// How long a phase lasts.
+    /// Length of a phase.
     pub fn length(&self, phase: &Phase) -> Span {
         phase.length.unwrap_or(self.phase_length)
     }
 
-    /// The plan with `size` for every volume that names none, and every load checked against its
+    /// The plan with `size` for every volume without one, and every load checked against its
     /// volume.
     pub fn sized(mut self, size: Bytes) -> Result<Plan, PlanErrors> {
         for volume in &mut self.volumes {
@@ -187,31 +184,31 @@ impl Plan {
         if errors.is_empty() { Ok(self) } else { Err(PlanErrors(errors)) }
     }
 
-    /// What all chance of a workload is drawn from.
+    /// Seed of a workload.
     pub fn seed_of(&self, workload: usize) -> u64 {
         self.workloads[workload].spec.seed ^ (workload as u64) << 48
     }
 
-    /// How many connections a workload needs at most, in any phase.
+    /// Maximum number of a workload's connections in any phase.
     pub fn connections(&self, workload: usize) -> u32 {
         let phases = self.phases.iter().map(|phase| phase.specs[workload].connections);
         phases.chain([self.workloads[workload].spec.connections]).max().unwrap_or(0)
     }
 
-    /// Whether any load on `volume` has writes, before the phases or in one of them.
+    /// Whether any load on `volume` writes, initially or in a phase.
     pub fn writes(&self, volume: usize) -> bool {
         let writes = |spec: &Spec| spec.connections > 0 && spec.read_percent < 100;
         self.loads_on(volume).any(writes)
     }
 
-    /// Every shape that a load on `volume` has, before the phases and in them.
+    /// Every load on `volume`, initially and in the phases.
     fn loads_on(&self, volume: usize) -> impl Iterator<Item = &Spec> {
         let phases = |index: usize| self.phases.iter().map(move |phase| &phase.specs[index]);
         let on_it = self.workloads.iter().enumerate().filter(move |(_, load)| load.volumes.contains(&volume));
         on_it.flat_map(move |(index, load)| phases(index).chain([&load.spec]))
     }
 
-    /// The part of `volume` that loads use, from the first byte that one uses to the last.
+    /// The part of `volume` that loads use, from the first byte to the last.
     pub fn used(&self, volume: usize) -> Range {
         let whole = self.volumes[volume].size.unwrap_or_default().0;
         let part = |spec: &Spec| {
@@ -223,7 +220,8 @@ impl Plan {
         Range { offset: Bytes(from), size: Some(Bytes(to.saturating_sub(from))) }
     }
 
-    /// What a workload uses, in words: `svm01:/vol/vol1/lun1`, or the places as they were named.
+    /// The storage of a workload in words: `svm01:/vol/vol1/lun1`, or the places as they were
+    /// named.
     pub fn storage(&self, workload: &Workload) -> String {
         let paths = workload.volumes.iter().map(|volume| {
             let volume = &self.volumes[*volume];
@@ -238,14 +236,14 @@ impl Plan {
         }
     }
 
-    /// Whether a workload uses what is not there before a phase has made it.
+    /// Whether a workload uses a volume that exists only after a phase has made it.
     pub fn is_late(&self, workload: usize) -> bool {
         self.workloads[workload].volumes.iter().any(|volume| self.volumes[*volume].clone_of.is_some())
     }
 
-    /// The plan with depths, paces, rates and caps on outstanding requests multiplied by `factor`,
-    /// rounded, at least 1, and what its link carries and the rates that its criteria ask for.
-    /// Connections stay. Figures within commands are the caller's to scale.
+    /// The plan with depths, paces, rates and maxima of outstanding requests multiplied by
+    /// `factor`, rounded, at least 1; so are the limits of its link and the rates in its criteria.
+    /// Connections stay. Figures within commands are left to the caller.
     pub fn scaled(&self, factor: f64) -> Plan {
         let mut plan = self.clone();
         let base = plan.workloads.iter_mut().map(|workload| &mut workload.spec);
@@ -269,33 +267,33 @@ impl Plan {
         plan
     }
 
-    /// The experiment in plain language: a line for the whole, each workload, each phase, and the
-    /// simulated device.
+    /// Describes the experiment in plain language: a line for the whole, each workload, each phase,
+    /// and the simulated device.
     pub fn describe(&self) -> Vec<String> {
         describe::describe(self)
     }
 }
 
 impl Workload {
-    /// Which of [`Plan::volumes`] a connection of it uses.
+    /// Index in [`Plan::volumes`] of the volume that a connection uses.
     pub fn volume_of(&self, connection: u32) -> usize {
         self.volumes[connection as usize % self.volumes.len()]
     }
 }
 
 impl Volume {
-    /// Whether the plan's own server has it.
+    /// Whether it is on the plan's own server.
     pub fn is_served(&self) -> bool {
         self.places.is_empty()
     }
 
-    /// Its places in words, as far as there are any: `a, b in stripes of 64 KiB`.
+    /// Its places in words, if there are any: `a, b in stripes of 64 KiB`.
     pub fn together(&self) -> String {
         let stripes = self.stripe.map(|stripe| format!(" in stripes of {stripe}")).unwrap_or_default();
         format!("{}{stripes}", self.places.join(", "))
     }
 
-    /// The LUN's path, as workloads name it: `/vol/vol1/lun1`.
+    /// Path of the LUN, as workloads name it: `/vol/vol1/lun1`.
     pub fn path(&self) -> String {
         format!("/vol/{}/{}", self.name, self.lun)
     }
@@ -310,7 +308,7 @@ fn times(rate: Iops, factor: f64) -> Iops {
 }
 
 fn scaled(arrival: Arrival, factor: f64) -> Arrival {
-    // Rounded to the nearest; conversions from f64 saturate, so that no factor can overflow.
+    // Rounds to nearest. Conversions from `f64` saturate, so no factor can overflow.
     let depth = |depth: u32| ((f64::from(depth) * factor).round() as u32).clamp(1, DEPTH_MAX);
     match arrival {
         Arrival::Closed { depth: d } => Arrival::Closed { depth: depth(d) },

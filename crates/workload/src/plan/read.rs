@@ -1,5 +1,5 @@
-//! From a file's text to a plan: one function a section, in the order in which later ones need
-//! earlier ones.
+//! Reads a plan from the text of a file: one function for each section, in the order in which later
+//! ones need earlier ones.
 
 use super::criteria::Names;
 use super::error::{PlanErrors, Problem};
@@ -13,14 +13,14 @@ use std::ops::RangeInclusive;
 use toml::Spanned;
 use toml::de::DeTable;
 
-/// Longest text of a plan: a hundred times what a long one needs.
+/// Longest text of a plan, a hundred times what a long plan needs.
 const TEXT_MAX: usize = 1 << 20;
 
-/// A phase's own keys; every other one names a workload. A workload cannot be called by one of
-/// them.
+/// The keys of a phase itself, which no workload may have as its name; every other key names a
+/// workload.
 const PHASE_KEYS: [&str; 4] = ["name", "about", "seconds", "commands"];
 
-/// Lines that are told to be no TOML; with more of them the file is none.
+/// Maximum number of reported syntax errors; a file with more is probably not TOML at all.
 const SYNTAX_MAX: usize = 3;
 
 pub(super) fn read(text: &str, file: &str) -> Result<Plan, PlanErrors> {
@@ -30,7 +30,7 @@ pub(super) fn read(text: &str, file: &str) -> Result<Plan, PlanErrors> {
     if report.is_clean() { Ok(plan) } else { Err(report.into_errors()) }
 }
 
-/// The text as TOML; `None` where that failed, and why was noted.
+/// Parses the text as TOML; `None` if it failed, after reporting why.
 pub(super) fn document<'t>(text: &'t str, report: &Report<'_>) -> Option<Spanned<DeTable<'t>>> {
     if text.len() > TEXT_MAX {
         let (key, given) = ("the plan".into(), format!("{}", text.len()));
@@ -42,7 +42,7 @@ pub(super) fn document<'t>(text: &'t str, report: &Report<'_>) -> Option<Spanned
     let mut told = Vec::new();
     for fault in &faults {
         let line = report.line(fault.span().map_or(0, |span| span.start));
-        // What the parser stumbles over on the rest of a wrong line tells nobody anything.
+        // Further errors on a line that is wrong already are noise.
         if told.last() == Some(&line) {
             continue;
         }
@@ -56,13 +56,13 @@ pub(super) fn document<'t>(text: &'t str, report: &Report<'_>) -> Option<Spanned
     report.is_clean().then_some(document)
 }
 
-/// The tables that plans of phases and of databases have in common.
+/// The tables that plans of phases and of databases share.
 pub(super) struct Sections<'t> {
     pub(super) root: Table<'t>,
 }
 
 impl Sections<'_> {
-    /// The whole plan; where mistakes were noted on the way, one that nobody may use.
+    /// The whole plan; not usable if mistakes were reported.
     fn plan(&self, text: &str, file: &str) -> Plan {
         let root = &self.root;
         let known = [
@@ -108,7 +108,7 @@ impl Sections<'_> {
         }
     }
 
-    /// The largest factor.
+    /// The largest factor for scaling.
     pub(super) fn scale_most(&self) -> Option<f64> {
         self.root.table("scale", "[scale]")?.number("most", 0.0, 1000.0, "1 asks for no more than published")
     }
@@ -138,7 +138,7 @@ impl Sections<'_> {
     pub(super) fn workloads(&self, seed: u64, volumes: &[Volume]) -> Vec<Entry> {
         self.root.missing("workload", "begin each with a line [[workload]] and name it");
         let mut names = Unique::default();
-        // Workloads draw from sources of their own, all of them from the plan's seed.
+        // Each workload has a seed of its own, derived from the plan's.
         let mut seeds = SplitMix64::seed_from_u64(seed);
         let tables = self.root.tables("workload", "[[workload]]");
         tables.iter().map(|table| workload(table, seeds.next_u64(), volumes, &mut names)).collect()
@@ -153,7 +153,7 @@ impl Sections<'_> {
     }
 
     fn criteria(&self, workloads: &[Entry], phases: &[Phase]) -> Vec<stats::Criterion> {
-        // Without those whose own name was wrong.
+        // Leaves out entries whose own name was wrong.
         let named = |name: &&str| !name.is_empty();
         let workloads: Vec<_> = workloads.iter().map(|entry| entry.workload.name.as_str()).filter(named).collect();
         let phases: Vec<_> = phases.iter().map(|phase| phase.name.as_str()).filter(named).collect();
@@ -163,8 +163,8 @@ impl Sections<'_> {
     }
 }
 
-/// A workload while the file is read: its load as of the phase read last, and the mistakes already
-/// told.
+/// A workload while the file is read: its load as of the last phase, and the mistakes reported so
+/// far.
 #[derive(Clone)]
 pub(super) struct Entry {
     pub(super) workload: Workload,
@@ -216,7 +216,7 @@ pub(super) fn phase(table: &Table<'_>, now: &mut [Entry], volumes: &[Volume], na
     }
 }
 
-/// What a phase says about one workload.
+/// Applies a phase's changes to one workload.
 fn change(phase: &Table<'_>, entry: &mut Entry, volumes: &[Volume]) {
     let name = &entry.workload.name;
     if PHASE_KEYS.contains(&name.as_str()) || !phase.has(name) {
@@ -233,11 +233,11 @@ fn change(phase: &Table<'_>, entry: &mut Entry, volumes: &[Volume]) {
     }
 }
 
-/// How long a phase may be, in seconds: figures are recorded a second each, and a week is longer
-/// than any load needs to show itself.
+/// Allowed length of a phase in seconds. Figures are recorded by the second, and a week is longer
+/// than any load needs to show its behaviour.
 pub const PHASE_SECONDS: RangeInclusive<u64> = 1..=604_800;
 
-/// A length in whole seconds.
+/// A duration in whole seconds.
 fn seconds(table: &Table<'_>, key: &str) -> Option<Span> {
     let seconds = table.whole(key)?;
     if !PHASE_SECONDS.contains(&seconds) {

@@ -1,42 +1,41 @@
-//! The table `[server]` of a plan: the SVM that owns its volumes, and how its server takes sizes
-//! and policies. The words are those of the table `[qos]` of a pool.
+//! The table `[server]` of a plan: the SVM that owns its volumes, and how its server applies sizes
+//! and policies. The keys are those of the table `[qos]` of a pool.
 
 use super::read::owned;
 use super::space::PlanUnits;
 use super::table::Table;
 use block::{Bytes, BytesPerSecond, Span};
 
-/// The SVM of a plan that needs no server of its own, in a simulation.
+/// The SVM of a simulated plan that has no server table.
 const SVM: &str = "svm1";
 
-/// How a plan's server takes policies; each is as for a pool that says nothing where the plan says
-/// nothing.
+/// How a plan's server applies policies. The defaults are those of a pool.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlanSettings {
     /// How it counts a GB, in sizes and in rates per size.
     pub units: PlanUnits,
-    /// Which levels may carry a policy at the same time.
+    /// The levels that may have a policy at the same time.
     pub nesting: PlanNesting,
-    /// The burst of a policy that says nothing of one.
+    /// Default burst of policies.
     pub burst: Burst,
-    /// How the peak of an adaptive policy is reached that says nothing of it.
+    /// How adaptive policies reach their peak by default.
     pub peak: Peak,
-    /// Whether SVMs take turns even where no limit binds.
+    /// Whether SVMs take turns even if no limit binds.
     pub fair: bool,
-    /// Its cache: memory for pages of 4 KiB; none without.
+    /// Memory of its cache, in pages of 4 KiB; `None` for no cache.
     pub cache: Option<Bytes>,
-    /// What memory evicts goes to a faster device, of which so much is used; in a run that is a
-    /// file beside the pool.
+    /// Size of the cache's second level on a faster device, which takes what memory evicts. On real
+    /// storage that is a file beside the pool.
     pub second_level: Option<Bytes>,
-    /// What connections may carry.
+    /// Bandwidth limits of its connections.
     pub link: PlanLink,
-    /// What the hosts speak with it.
+    /// The protocol between hosts and server.
     pub protocol: PlanProtocol,
-    /// Its processors in a simulation; without, they take no time.
+    /// Its processors in a simulation; `None` means that they take no time.
     pub processors: Option<PlanProcessors>,
 }
 
-/// What hosts speak with a plan's server.
+/// The protocol between hosts and a plan's server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PlanProtocol {
     /// NBD, over a Unix socket.
@@ -46,41 +45,41 @@ pub enum PlanProtocol {
     Nfs,
 }
 
-/// Processors of a simulated server: each request takes one of them for a time.
+/// Processors of a simulated server: each request occupies one of them for some time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct PlanProcessors {
     /// How many.
     pub count: u32,
-    /// For how long a read takes one.
+    /// Processor time of a read.
     pub read: Span,
-    /// For how long anything else does.
+    /// Processor time of any other request.
     pub write: Span,
 }
 
-/// What connections to a plan's server may carry.
+/// Bandwidth limits of the connections to a plan's server.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct PlanLink {
-    /// One of them.
+    /// Limit of a single connection.
     pub flow: Option<BytesPerSecond>,
-    /// All of them for ever; the same as `burst` where there is no credit.
+    /// Sustained limit of all connections; equal to `burst` if there is no credit.
     pub network: Option<BytesPerSecond>,
-    /// All of them while there is credit.
+    /// Limit of all connections while there is credit.
     pub burst: Option<BytesPerSecond>,
-    /// Bytes that may pass above `network`.
+    /// Credit: bytes that may pass above `network`.
     pub credit: Bytes,
 }
 
-/// Which levels may carry a policy at the same time.
+/// The levels that may have a policy at the same time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PlanNesting {
-    /// As ONTAP has it: a LUN or file only where nothing that contains it does.
+    /// As in ONTAP: a LUN or file only if nothing that contains it has one.
     #[default]
     Ontap,
     /// Every level.
     Free,
 }
 
-/// The burst of a policy that says nothing of one.
+/// Default burst of policies.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Burst {
     /// None.
@@ -90,17 +89,17 @@ pub enum Burst {
     Ontap,
 }
 
-/// How the peak of an adaptive policy is reached.
+/// How an adaptive policy reaches its peak.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Peak {
-    /// Always.
+    /// Always allowed.
     #[default]
     Ceiling,
-    /// On credit saved below the expected rate.
+    /// On credit that was saved below the expected rate.
     Credits,
 }
 
-/// The SVM's name and the settings; all sizes read later go by their units.
+/// Reads the SVM's name and the settings, whose units apply to all sizes read later.
 pub(super) fn read(root: &Table<'_>) -> (String, PlanSettings) {
     let Some(table) = root.table("server", "[server]") else { return (SVM.into(), PlanSettings::default()) };
     table.only(&[
@@ -144,7 +143,7 @@ pub(super) fn read(root: &Table<'_>) -> (String, PlanSettings) {
     (owned(table.name("svm")), settings)
 }
 
-/// Bytes of a page of a plan's cache.
+/// Bytes of a page in a plan's cache.
 pub const CACHE_PAGE: u64 = 4096;
 
 fn cache(table: &Table<'_>) -> Option<Bytes> {
@@ -155,7 +154,7 @@ fn cache(table: &Table<'_>) -> Option<Bytes> {
     Some(memory)
 }
 
-/// The least that a second level may be: what one of the server is at least.
+/// Smallest second level, the same as a real server's.
 const SECOND_LEVEL_MIN: u64 = 2 << 20;
 
 fn second_level(table: &Table<'_>) -> Option<Bytes> {
@@ -167,7 +166,7 @@ fn second_level(table: &Table<'_>) -> Option<Bytes> {
     Some(size)
 }
 
-/// As many as a simulated device has servers at most.
+/// Maximum number of processors, the same as the servers of a simulated device.
 const PROCESSORS_MAX: u32 = 65_536;
 
 fn processors(table: &Table<'_>) -> Option<PlanProcessors> {
@@ -205,7 +204,7 @@ fn link(table: &Table<'_>) -> PlanLink {
 }
 
 impl PlanSettings {
-    /// What differs from a pool that says nothing, in words.
+    /// Describes what differs from a pool's defaults.
     pub(super) fn describe(&self) -> Vec<&'static str> {
         let said = [
             (self.units == PlanUnits::Binary, "a GB is 2^30 bytes"),

@@ -1,10 +1,10 @@
-//! Sizes of space, in the units that the plan's server counts in: what the administrators' commands
-//! call `1GB` is the same here. Blocks are not space: `8k` is 8192 bytes whatever the units are, as
-//! load generators have it.
+//! Sizes of space, in the units of the plan's server: `1GB` means the same here as in
+//! administrators' commands. Block sizes are not space: `8k` is always 8192 bytes, as in load
+//! generators.
 
 use block::{Bytes, ParseBytesError};
 
-/// What a size without an `i` in its unit counts.
+/// The meaning of units without an `i`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PlanUnits {
     /// `1GB` is 10^9 bytes, and a TB of a rate is 10^12.
@@ -14,13 +14,13 @@ pub enum PlanUnits {
     Binary,
 }
 
-/// Why a text is no size.
+/// Why a text is not a size.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ParseSpaceError {
-    /// It does not start with a whole number, or has a fraction.
+    /// It does not start with a whole number, or it has a fraction.
     #[error("a size is a whole number with a unit, such as 512MiB or 1GB; got {0:?}")]
     Number(String),
-    /// The unit is not known.
+    /// The unit is unknown.
     #[error("unknown unit {unit:?} in {given:?}; sizes take B, KB, MB, GB, TB, PB, and KiB … PiB for powers of 1024")]
     Unit {
         /// The unit as typed.
@@ -33,7 +33,7 @@ pub enum ParseSpaceError {
     TooLarge(String),
 }
 
-/// Reads `1GB`, `512MiB`, `4096`: units without an `i` count as `units` says.
+/// Parses `1GB`, `512MiB`, `4096`; `units` says how units without an `i` count.
 pub fn parse_space(given: &str, units: PlanUnits) -> Result<Bytes, ParseSpaceError> {
     const LETTERS: &str = "kmgtp";
     let text = given.trim().to_ascii_lowercase();

@@ -1,8 +1,8 @@
-//! Reading a TOML table key by key, each value with its line, noting every mistake on the way.
+//! Reads a TOML table key by key, each value with its line, and reports every mistake.
 //!
-//! A getter returns `None` both for a key that is absent and for one whose value is wrong; the
-//! mistake is noted then, and a plan with any mistake is never used. So callers fill in whatever
-//! default is at hand and go on to find the rest.
+//! A getter returns `None` both for a missing key and for a wrong value. The mistake is reported
+//! then, and a plan with any mistake is never used. So callers use any default and go on to find
+//! the remaining mistakes.
 
 use super::error::{PlanError, PlanErrors, Problem};
 use super::space::{PlanUnits, parse_space};
@@ -11,20 +11,20 @@ use block::{Bytes, BytesPerSecond, Span};
 use std::cell::{Cell, RefCell};
 use toml::de::{DeTable, DeValue};
 
-/// Letters of a wrong value or key that a message repeats.
+/// Maximum number of characters of a wrong value or key that a message repeats.
 const GIVEN_MAX: usize = 60;
-/// How a whole number is written.
+/// The form of a whole number, for messages.
 const WHOLE: &str = "a whole number without quotes, sign, unit or point";
-/// Letters of a parser's message, which repeats the value too.
+/// Maximum number of characters of a parser's message, which also repeats the value.
 const WHY_MAX: usize = 200;
 
-/// The mistakes of one plan file.
+/// Collects the mistakes of one plan file.
 pub(super) struct Report<'t> {
     file: &'t str,
-    /// The byte behind each line's end, in order.
+    /// For each line the index of the byte after it.
     line_ends: Vec<usize>,
     errors: RefCell<Vec<PlanError>>,
-    /// How sizes of space are counted; said by the file itself.
+    /// Units of space, which the file itself sets.
     units: Cell<PlanUnits>,
 }
 
@@ -33,9 +33,9 @@ pub(super) struct Report<'t> {
 pub(super) struct Table<'t> {
     report: &'t Report<'t>,
     entries: &'t DeTable<'t>,
-    /// As the file has it: `[[workload]]`.
+    /// Its name in messages: `[[workload]]`.
     name: &'static str,
-    /// Before its keys in messages: empty, or the workload that a phase changes and a dot.
+    /// Prefix of its keys in messages: empty, or the workload that a phase changes and a dot.
     within: String,
     line: u32,
 }
@@ -57,7 +57,7 @@ impl<'t> Report<'t> {
         self.errors.borrow_mut().push(PlanError { file: self.file.into(), line: Some(line), problem });
     }
 
-    /// The line of a byte of the text, from 1.
+    /// The line of a byte offset, from 1.
     pub(super) fn line(&self, at: usize) -> u32 {
         1 + self.line_ends.partition_point(|&end| end <= at) as u32
     }
@@ -75,7 +75,7 @@ impl<'t> Report<'t> {
 }
 
 impl<'t> Table<'t> {
-    /// The whole document.
+    /// The root table of the document.
     pub(super) fn root(report: &'t Report<'t>, entries: &'t DeTable<'t>) -> Table<'t> {
         Table { report, entries, name: "the plan", within: String::new(), line: 1 }
     }
@@ -84,12 +84,12 @@ impl<'t> Table<'t> {
         self.line
     }
 
-    /// As the file has it: `[[workload]]`.
+    /// Its name in messages: `[[workload]]`.
     pub(super) fn called(&self) -> &'static str {
         self.name
     }
 
-    /// Before its keys in messages.
+    /// Prefix of its keys in messages.
     pub(super) fn within(&self) -> &str {
         &self.within
     }
@@ -98,7 +98,7 @@ impl<'t> Table<'t> {
         self.entries.contains_key(key)
     }
 
-    /// The line of a key, or the table's where it is absent.
+    /// The line of a key, or the table's line if it is missing.
     pub(super) fn line_of(&self, key: &str) -> u32 {
         self.entries.get_key_value(key).map_or(self.line, |(key, _)| self.report.line(key.span().start))
     }
@@ -108,7 +108,7 @@ impl<'t> Table<'t> {
         self.entries.keys().map(|key| Found { value: &**key.get_ref(), line: self.report.line(key.span().start) })
     }
 
-    /// Notes every key that is not among `known`.
+    /// Reports every key that is not in `known`.
     pub(super) fn only(&self, known: &[&str]) {
         for key in self.keys() {
             if !known.contains(&key.value) {
@@ -122,26 +122,26 @@ impl<'t> Table<'t> {
         self.report.note(line, problem);
     }
 
-    /// Notes that `key` is absent; a key that is there with a wrong value was noted already.
+    /// Reports that `key` is missing; a key with a wrong value was reported already.
     pub(super) fn missing(&self, key: &str, advice: &'static str) {
         if !self.has(key) {
             self.note(self.line, Problem::Missing { key: self.full(key), table: self.name, advice });
         }
     }
 
-    /// Notes that the value of `key` breaks a rule.
+    /// Reports that the value of `key` breaks a rule.
     pub(super) fn wrong(&self, key: &str, rule: impl Into<String>, advice: impl Into<String>) {
         if let Some(found) = self.raw(key) {
             self.wrong_value(key, found, rule, advice);
         }
     }
 
-    /// The key as messages name it.
+    /// The key with its prefix, as in messages.
     pub(super) fn full(&self, key: &str) -> String {
         format!("{}{}", self.within, short(key.escape_debug().to_string(), GIVEN_MAX))
     }
 
-    /// Text on one line, not empty.
+    /// Non-empty text on one line.
     pub(super) fn text(&self, key: &str) -> Option<Found<&'t str>> {
         let found = self.raw(key)?;
         let text = found.value.as_str().filter(|text| is_one_line(text));
@@ -151,8 +151,8 @@ impl<'t> Table<'t> {
         text.map(|value| Found { value, line: found.line })
     }
 
-    /// A name: as [`Table::text`], of letters, digits, `_`, `-` and `.`, so that it can stand in
-    /// paths and commands.
+    /// A name: text of letters, digits, `_`, `-` and `.`, so that it can be used in paths and
+    /// commands.
     pub(super) fn name(&self, key: &str) -> Option<Found<&'t str>> {
         let found = self.text(key)?;
         let good = is_name(found.value);
@@ -162,7 +162,7 @@ impl<'t> Table<'t> {
         good.then_some(found)
     }
 
-    /// The names that one stands for, as [`unfold`] has it.
+    /// The names that a name stands for; see [`unfold`].
     pub(super) fn names(&self, key: &str) -> Vec<String> {
         let Some(found) = self.text(key) else { return Vec::new() };
         let names = unfold(found.value);
@@ -184,7 +184,7 @@ impl<'t> Table<'t> {
         choice
     }
 
-    /// True or false.
+    /// A boolean.
     pub(super) fn flag(&self, key: &str) -> Option<bool> {
         let found = self.raw(key)?;
         let DeValue::Boolean(flag) = found.value else {
@@ -194,29 +194,29 @@ impl<'t> Table<'t> {
         Some(*flag)
     }
 
-    /// A whole number of 64 bits, not negative.
+    /// An unsigned 64-bit number.
     pub(super) fn whole(&self, key: &str) -> Option<u64> {
         self.integer(key, u64::MAX)
     }
 
-    /// A whole number that has to be in a range, which is said of what is none; whether one is in
-    /// it is for the caller.
+    /// A whole number whose range is named in messages about other values. The caller checks the
+    /// range.
     pub(super) fn whole_of(&self, key: &str, least: u64, most: u64) -> Option<u64> {
         let range = format!("a whole number from {least} to {most}");
         self.integer_or(key, u64::MAX, |_| (range.clone(), "without quotes, unit or point"))
     }
 
-    /// A whole number of 32 bits, not negative.
+    /// An unsigned 32-bit number.
     pub(super) fn count(&self, key: &str) -> Option<u32> {
         self.integer(key, u64::from(u32::MAX)).map(|number| number as u32)
     }
 
-    /// A part of something: above 0 and up to 1.
+    /// A fraction: above 0 and up to 1.
     pub(super) fn part(&self, key: &str) -> Option<f64> {
         self.number(key, 0.0, 1.0, "0.95 means 95 %")
     }
 
-    /// A number above `above` and up to `most`; `advice` says what to do about another.
+    /// A number above `above` and up to `most`; `advice` is for values outside.
     pub(super) fn number(&self, key: &str, above: f64, most: f64, advice: &str) -> Option<f64> {
         let found = self.raw(key)?;
         let number = match found.value {
@@ -238,20 +238,20 @@ impl<'t> Table<'t> {
         self.readable(key, text.parse::<Bytes>())
     }
 
-    /// A rate of bytes with its unit.
+    /// A bandwidth with its unit.
     pub(super) fn rate(&self, key: &str) -> Option<BytesPerSecond> {
         let found = self.text(key)?;
         self.readable(key, found.value.parse())
     }
 
-    /// A size of space: as [`Table::size`], in the units that the plan's server counts in.
+    /// A size of space: like [`Table::size`], but in the units of the plan's server.
     pub(super) fn space(&self, key: &str) -> Option<Bytes> {
         let found = self.raw(key)?;
         let Some(text) = found.value.as_str() else { return self.whole(key).map(Bytes) };
         self.readable(key, parse_space(text, self.report.units.get()))
     }
 
-    /// Counts all sizes of space that are read from now on in these units.
+    /// Sets the units of all sizes of space that are read from now on.
     pub(super) fn count_in(&self, units: PlanUnits) {
         self.report.units.set(units);
     }
@@ -262,7 +262,7 @@ impl<'t> Table<'t> {
         self.readable(key, duration::parse_duration(found.value))
     }
 
-    /// Several texts in brackets, each on one line.
+    /// An array of texts, each on one line.
     pub(super) fn texts(&self, key: &str) -> Vec<Found<&'t str>> {
         let Some(found) = self.raw(key) else { return Vec::new() };
         let DeValue::Array(items) = found.value else {
@@ -283,7 +283,7 @@ impl<'t> Table<'t> {
         texts
     }
 
-    /// One text, or several in brackets; none where the key is not there.
+    /// A single text or an array of texts; empty if the key is missing.
     pub(super) fn text_or_texts(&self, key: &str) -> Vec<Found<&'t str>> {
         match self.raw(key) {
             Some(found) if matches!(found.value, DeValue::Array(_)) => self.texts(key),
@@ -301,7 +301,7 @@ impl<'t> Table<'t> {
         Some(Table { entries, name, within: String::new(), line: self.line_of(key), report: self.report })
     }
 
-    /// The table under `key`, if it is one, whose keys are named after it in messages:
+    /// The table under `key`, if it is one, with keys that messages prefix by its name:
     /// `server1.depth`.
     pub(super) fn table_within(&self, key: &str) -> Option<Table<'t>> {
         let entries = self.raw(key)?.value.as_table()?;
@@ -309,17 +309,17 @@ impl<'t> Table<'t> {
         Some(Table { entries, name: self.name, within, line: self.line_of(key), report: self.report })
     }
 
-    /// Whether `key` has a list.
+    /// Whether the value of `key` is an array.
     pub(super) fn is_list(&self, key: &str) -> bool {
         self.raw(key).is_some_and(|found| matches!(found.value, DeValue::Array(_)))
     }
 
-    /// Whether `key` has a list without anything in it.
+    /// Whether the value of `key` is an empty array.
     pub(super) fn is_empty_list(&self, key: &str) -> bool {
         self.raw(key).is_some_and(|found| matches!(found.value, DeValue::Array(items) if items.is_empty()))
     }
 
-    /// The tables under `key`, called `name` in messages.
+    /// The array of tables under `key`, called `name` in messages.
     pub(super) fn tables(&self, key: &str, name: &'static str) -> Vec<Table<'t>> {
         let Some(found) = self.raw(key) else { return Vec::new() };
         let items = found.value.as_array().map_or(&[][..], |items| &items[..]);
@@ -342,7 +342,7 @@ impl<'t> Table<'t> {
         Some(Found { value: value.get_ref(), line: self.line_of(key) })
     }
 
-    /// What was read from the value of `key`; notes why it could not be.
+    /// The parsed value of `key`; reports why it could not be parsed.
     fn readable<T, E: std::fmt::Display>(&self, key: &str, read: Result<T, E>) -> Option<T> {
         read.map_err(|why| {
             let problem = Problem::Unreadable { key: self.full(key), why: short(why.to_string(), WHY_MAX) };
@@ -352,14 +352,15 @@ impl<'t> Table<'t> {
     }
 
     fn integer(&self, key: &str, most: u64) -> Option<u64> {
-        // What else must be true of a number, whoever reads it tells.
+        // Further rules for a number are checked by the caller.
         self.integer_or(key, most, |is_negative| match is_negative {
             true => (WHOLE.into(), "such as 8"),
             false => ("a smaller number".into(), "this one has too many digits"),
         })
     }
 
-    /// `wrong` is the rule and the advice for a number that is too large, or negative.
+    /// `wrong` returns the rule and the advice for a number that is too large or, given true,
+    /// negative.
     fn integer_or(&self, key: &str, most: u64, wrong: impl Fn(bool) -> (String, &'static str)) -> Option<u64> {
         let found = self.raw(key)?;
         let DeValue::Integer(digits) = found.value else {
@@ -380,7 +381,7 @@ impl<'t> Table<'t> {
     }
 }
 
-/// A value as a message repeats it, on one line.
+/// A value on one line, as a message repeats it.
 fn given(value: &DeValue<'_>) -> String {
     let text = match value {
         DeValue::String(text) => format!("{text:?}"),
@@ -402,7 +403,7 @@ fn short(text: String, letters: usize) -> String {
     }
 }
 
-/// What [`is_name`] asks.
+/// The rule of [`is_name`], for messages.
 const NAME_RULE: &str = "1 to 64 letters, digits, _, - and ., the first a letter, digit or _";
 
 fn is_name(text: &str) -> bool {

@@ -1,14 +1,13 @@
-//! Names and lines that stand for several: `dev{01..30}` is `dev01` to `dev30`, as a shell unfolds
-//! it.
+//! Names and lines that stand for several: `dev{01..30}` is `dev01` to `dev30`, as in a shell.
 
-/// Most names that one may stand for: three times what an experiment with a volume for every
-/// developer has.
+/// Maximum number of names from one; three times what an experiment with a volume for every
+/// developer needs.
 const NAMES_MAX: u32 = 100;
 
-/// The texts that `text` stands for, one for each number of its braces, in order; `text` itself
-/// where it has none. All braces in it count together, so that they must be the same; others stay
-/// as they are, for whoever reads the text to refuse. A first number with zeros in front gives all
-/// of them as many digits.
+/// The texts that `text` stands for, one for each number of its range in braces, or `text` itself
+/// if it has none. All such ranges in it must be equal and count together. Other braces stay as
+/// they are; whoever reads the text refuses them. If the first number has leading zeros, all
+/// numbers are padded to as many digits.
 pub fn unfold(text: &str) -> Vec<String> {
     match braces(text) {
         None => vec![text.to_owned()],
@@ -19,14 +18,15 @@ pub fn unfold(text: &str) -> Vec<String> {
 }
 
 struct Braces<'t> {
-    /// With the braces.
+    /// The range including its braces.
     whole: &'t str,
     first: u32,
     last: u32,
     width: usize,
 }
 
-/// The first braces around two numbers, the first not above the last, of at most [`NAMES_MAX`].
+/// The first valid range in braces: the first number not above the last, at most [`NAMES_MAX`]
+/// numbers.
 fn braces(text: &str) -> Option<Braces<'_>> {
     let starts = text.match_indices('{').map(|(start, _)| start);
     starts.into_iter().find_map(|start| {

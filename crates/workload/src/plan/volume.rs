@@ -8,11 +8,10 @@ use super::{Volume, unfold};
 use crate::spec::BLOCK_MIN;
 use block::Bytes;
 
-/// Volumes come in whole blocks of this many bytes, the least that LUNs have and that a volume is
-/// filled by.
+/// Volumes are multiples of this many bytes, the granularity of LUNs and of the initial fill.
 const VOLUME_BLOCK: u64 = 4096;
 
-/// The volumes of one table; `before` are those of the tables above it.
+/// Reads the volumes of one table; `before` are those of the tables above it.
 pub(super) fn read(table: &Table<'_>, before: &[Volume], names: &mut Unique) -> Vec<Volume> {
     table.only(&["name", "size", "lun", "thin", "clone_of", "place", "stripe"]);
     table.missing("name", "name the volume, such as vol1");
@@ -20,7 +19,7 @@ pub(super) fn read(table: &Table<'_>, before: &[Volume], names: &mut Unique) -> 
     for name in &given {
         names.note_if_taken(table, "[[volume]]", Some(Found { value: name, line: table.line_of("name") }));
     }
-    // Rounded up to whole blocks, as the administrators' commands do.
+    // Rounded up to whole blocks, as in the administrators' commands.
     let size = table.space("size").and_then(|size| {
         let blocks = size.0.checked_next_multiple_of(VOLUME_BLOCK).filter(|bytes| *bytes > 0);
         if blocks.is_none() {
@@ -44,7 +43,7 @@ pub(super) fn read(table: &Table<'_>, before: &[Volume], names: &mut Unique) -> 
     names.into_iter().map(|name| Volume { name, ..one.clone() }).collect()
 }
 
-/// The volume that this one is a clone of.
+/// Index of the volume that this one is a clone of.
 fn parent(table: &Table<'_>, before: &[Volume]) -> Option<usize> {
     let found = table.text("clone_of")?;
     for key in ["size", "lun", "thin", "place", "stripe"] {
@@ -61,7 +60,7 @@ fn parent(table: &Table<'_>, before: &[Volume]) -> Option<usize> {
     index
 }
 
-/// What a volume on foreign storage consists of, and the stripes it is laid out in.
+/// The places of a volume on other storage, and its stripe length.
 fn places(table: &Table<'_>) -> (Vec<String>, Option<Bytes>) {
     let places: Vec<String> = table.text_or_texts("place").iter().map(|place| place.value.to_owned()).collect();
     if table.has("place") && table.has("lun") {
@@ -82,7 +81,8 @@ fn places(table: &Table<'_>) -> (Vec<String>, Option<Bytes>) {
     (places, stripe)
 }
 
-/// The volumes that a workload names, or whose LUNs it names; the first of all where that is wrong.
+/// Indices of the volumes that a workload names, itself or by their LUNs; the first volume if that
+/// is wrong.
 pub(super) fn named(table: &Table<'_>, volumes: &[Volume]) -> Vec<usize> {
     let (key, what) = if table.has("volume") { ("volume", "volume") } else { ("lun", "LUN") };
     table.missing(key, "name the LUN it uses, such as /vol/vol1/lun1, or its volume");
@@ -118,7 +118,7 @@ pub(super) fn named(table: &Table<'_>, volumes: &[Volume]) -> Vec<usize> {
 }
 
 fn note_unknown(table: &Table<'_>, key: &str, what: &'static str, found: Found<&str>, known: &[&str]) {
-    // Without those whose own name was wrong.
+    // Leaves out volumes whose own name was wrong.
     let known: &[&str] = &known.iter().copied().filter(|name| !name.is_empty()).collect::<Vec<_>>();
     let (key, given, advice) = (table.full(key), found.value.to_owned(), advice::advice(found.value, known));
     table.note(found.line, Problem::UnknownName { key, what, given, advice });

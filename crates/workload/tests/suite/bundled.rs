@@ -1,4 +1,4 @@
-//! The bundled plan says what the published walk-through says.
+//! The bundled plan equals the published walk-through.
 
 use block::{Bytes, Iops, Span};
 use stats::Criterion;
@@ -22,7 +22,7 @@ fn three_hosts_have_the_published_load() {
         assert_eq!((spec.pattern, spec.read_percent), (Pattern::Random, 50));
         assert_eq!(spec.blocks.shares()[0].size, Bytes::kib(4));
         assert_eq!((spec.connections, spec.arrival), (2, Arrival::Closed { depth: 256 }));
-        // Two jobs came back to 7 000 with 20 000 free.
+        // Two jobs recovered to 7 000 while 20 000 were free.
         assert_eq!(spec.pace, Some(Iops(7_000 / 2)));
     }
     assert_eq!(plan.workloads.len(), 3);
@@ -60,7 +60,7 @@ fn the_commands_are_the_published_ones() {
              volume modify -volume vol2 -vserver svm01 -qos-policy-group policy1-shared",
         ),
         (
-            // Ours: the published walk-through has no floors.
+            // An addition: the published walk-through has no floors.
             "floors",
             "volume modify -volume vol1 -vserver svm01 -qos-policy-group none\n\
              qos policy-group create floors -vserver svm01 -min-throughput 5000IOPS -is-shared false\n\

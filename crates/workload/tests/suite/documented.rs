@@ -1,8 +1,7 @@
-//! `docs/plans.md` is held to the code: its example is a plan, and it lists exactly the keys that
-//! are read.
+//! `docs/plans.md` agrees with the code: its example is a valid plan, and it lists exactly the keys
+//! that are read.
 //!
-//! The code tells its keys in the answer to one that it does not know: "known here: name, size,
-//! lun".
+//! The code lists its keys in the message about an unknown one: "known here: name, size, lun".
 
 use block::Bytes;
 use std::collections::BTreeSet;
@@ -10,10 +9,10 @@ use workload::Plan;
 use workload::plan::{DatabasePlan, Problem};
 
 const PAGE: &str = include_str!("../../../../docs/plans.md");
-/// A key that resembles none, so that the answer lists all.
+/// A key that resembles none, so that the message lists all.
 const STRANGER: &str = "zzzzzzzzzzzz";
 
-/// A plan with all tables; `STRANGER` goes behind one of the marks.
+/// A plan with all tables; `STRANGER` is inserted at one of the marks.
 const TEMPLATE: &str = r#"
 title = "t"
 #plan
@@ -69,7 +68,7 @@ fn the_tables_list_the_keys_that_are_read() {
         ("#phase", "`[[phase]]`"),
     ] {
         let mut known = known_at(&TEMPLATE.replace(mark, &format!("{STRANGER} = 1")));
-        // A phase takes the names of workloads besides.
+        // A phase also accepts the names of workloads.
         known.remove("w");
         assert_eq!(keys_listed(section), known, "{section}");
     }
@@ -91,7 +90,7 @@ fn the_tables_of_a_plan_of_a_database_list_their_keys() {
     ];
     for (mark, section) in marks {
         let mut known = known(&template.replace(mark, &format!("{STRANGER} = 1")));
-        // What a phase has besides is refused in an arm by name.
+        // An arm also accepts the names of workloads.
         known.remove("w");
         if mark == "#arm" {
             known.remove("seconds");
@@ -114,7 +113,7 @@ fn a_phase_changes_the_keys_of_a_load() {
 fn kinds_and_their_keys_are_those_that_are_read() {
     for (section, table) in [("`[[criterion]]`", "[[criterion]]"), ("`[device]`", "[device]")] {
         let kinds = kinds_listed(section);
-        // An unknown kind is answered with all of them.
+        // The message about an unknown kind lists all kinds.
         let wrong = errors_of(&format!("{TEMPLATE}\n{table}\nkind = \"{STRANGER}\"\n"));
         let Some(Problem::Value { rule, .. }) = wrong.first() else { panic!("{wrong:?}") };
         assert_eq!(rule.split(" or ").collect::<Vec<_>>(), kinds.iter().map(|(kind, _)| &kind[..]).collect::<Vec<_>>());
@@ -137,7 +136,7 @@ fn errors_of(text: &str) -> Vec<Problem> {
     Plan::read(text, "f").unwrap_err().0.into_iter().map(|error| error.problem).collect()
 }
 
-/// The keys that the code names in its answer to the stranger.
+/// The keys that the code lists in its message about the stranger.
 fn known_at(text: &str) -> BTreeSet<String> {
     known_in(errors_of(text))
 }
@@ -151,18 +150,18 @@ fn known_in(errors: Vec<Problem>) -> BTreeSet<String> {
     advice.strip_prefix("known here: ").expect("it resembles none").split(", ").map(str::to_owned).collect()
 }
 
-/// The lines of the section with that heading.
+/// The lines of the section with this heading.
 fn section(heading: &str) -> impl Iterator<Item = &'static str> {
     let begin = format!("## {heading}");
     PAGE.lines().skip_while(move |line| *line != begin).skip(1).take_while(|line| !line.starts_with("## "))
 }
 
-/// Whatever stands in backticks.
+/// All texts in backticks.
 fn quoted(text: &str) -> BTreeSet<String> {
     text.split('`').skip(1).step_by(2).map(str::to_owned).collect()
 }
 
-/// The first column of a section's last table, which is the one of keys.
+/// First column of a section's last table, which lists the keys.
 fn keys_listed(heading: &str) -> BTreeSet<String> {
     let rows = section(heading).skip_while(|line| !line.starts_with("| key ")).skip(2);
     let rows: Vec<_> = rows.take_while(|line| line.starts_with('|')).collect();

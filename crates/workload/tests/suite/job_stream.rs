@@ -1,4 +1,4 @@
-//! The stream of a job: which requests come, seen from outside.
+//! The requests of a job's stream, seen from outside.
 
 use block::{Bytes, Iops, Time};
 use proptest::prelude::*;
@@ -35,8 +35,8 @@ fn a_hole_is_left_out_and_a_negative_one_goes_backwards() {
     let ahead = spec(|spec| spec.reach.order = Order::Sequential { hole: 4096 });
     let places: Vec<u64> = all(&ahead, &[REGION], 3).iter().map(|draft| draft.at - 4096).collect();
     assert_eq!(places, [0, 8192, 16384]);
-    // 4 KiB forward by the request, 8 KiB back: each lies before the one before it. The first is at
-    // the start of a file, and near the end of a region within it, as in fio.
+    // 4 KiB forward by the request, 8 KiB back: each is before the last. The first is at the start
+    // of a file, or near the end of a region within it, as in fio.
     let back = spec(|spec| spec.reach.order = Order::Sequential { hole: -8192 });
     let end = 1 << 20;
     for (start, [first, second, third, last]) in
@@ -49,7 +49,7 @@ fn a_hole_is_left_out_and_a_negative_one_goes_backwards() {
     }
 }
 
-/// The region's size in KiB, and where fio 3.33 read: so many blocks of 4 KiB in that stretch of
+/// The region's size in KiB, and where fio 3.33 read: the number of 4 KiB blocks in each stretch of
 /// 64 KiB.
 #[test]
 fn the_last_piece_may_be_cut_short_as_in_fio() {
@@ -69,8 +69,8 @@ fn the_last_piece_may_be_cut_short_as_in_fio() {
 }
 
 /// The file's size, the region's start and length, the hole (all in KiB), and where fio 3.33 read
-/// with blocks of 4 KiB: a hole that leads over the file's end goes around until as many bytes were
-/// read as the region has; the end itself, or the end of a region before it, ends the job.
+/// in blocks of 4 KiB. A hole that leads beyond the end wraps until as many bytes were read as the
+/// region has; a request at the end of the file, or of a region before it, ends the job.
 #[test]
 fn holes_go_around_the_end_as_in_fio() {
     let again = |places: &[u64], requests: usize| places.iter().copied().cycle().take(requests).collect::<Vec<u64>>();
@@ -156,9 +156,9 @@ fn sizes_keep_their_shares() {
     }
 }
 
-/// Reads of 4 KiB beside writes of 16: both stay whole, as in fio, and each direction comes to a
-/// place once. The region's 1 MiB is moved, of which half of the requests are four fifths of the
-/// bytes: some 51 of each.
+/// Reads of 4 KiB beside writes of 16: both keep whole blocks, as in fio, and each direction visits
+/// a place once. 1 MiB is transferred. Half of the requests have four fifths of the bytes, so there
+/// are some 51 of each.
 #[test]
 fn blocks_of_a_mix_stay_whole_where_their_sizes_differ() {
     let mix = spec(|spec| {
@@ -203,8 +203,8 @@ fn files_take_turns_by_their_rule() {
     assert_eq!(files(Turns::Random, 1).len(), 12, "every block of every file, whatever the order");
 }
 
-/// 1 and 3 blocks of four: with a weight by size every block of both files is asked as often, 2500
-/// times of 10 000. The deviation is √(10 000 × 3 / 16) = 43; five of them.
+/// 1 and 3 blocks of four: weighted by size, every block of both files is requested equally often,
+/// 2500 times of 10 000. The deviation is √(10 000 × 3 / 16) = 43; five of them.
 #[test]
 fn files_by_size_make_every_block_as_likely() {
     let regions = [4096, 3 * 4096].map(|len| Region { start: 4096, len, beyond: 0 });
@@ -238,7 +238,7 @@ fn a_rate_sets_when_requests_are_due() {
     .collect();
     assert_eq!(dues, [0, 1_000_000, 2_000_000]);
     assert_eq!(stream.next(now), JobNext::NotBefore(Time::from_nanos(3_000_000)));
-    // At 10 ms eleven are due in all, of which three were made.
+    // At 10 ms eleven are due, three of which were made.
     assert_eq!(stream.overdue(Time::from_nanos(10_000_000)), 8);
 }
 
@@ -283,8 +283,8 @@ fn loops_repeat_and_a_time_based_job_goes_on() {
 }
 
 proptest! {
-    /// Whatever the sizes and the order: requests stay inside their regions, and where each block
-    /// is to come once, no byte comes twice and all whole blocks come.
+    /// Whatever the sizes and the order: requests stay inside their regions. If each block is
+    /// visited once, no byte is repeated and all whole blocks are visited.
     #[test]
     fn requests_stay_inside_and_cover(
         seed: u64, len in 16_384u64..600_000, least in 1u32..4, factor in 1u32..5, random: bool, files in 1usize..4,
@@ -316,7 +316,7 @@ proptest! {
         }
     }
 
-    /// Every distribution stays inside, also with a length that does not fit the alignment.
+    /// Every distribution stays inside, even if the length is not a multiple of the alignment.
     #[test]
     fn distributions_stay_inside(seed: u64, which in 0usize..6, len in 70_000u64..1 << 30) {
         let zone = |access_percent, percent| Zone { access_percent, length: Amount::Percent(percent) };

@@ -1,5 +1,5 @@
-//! What a plan file means: defaults, every form of a load, changes that stay, scaling, and the plan
-//! in words.
+//! The meaning of a plan file: defaults, every form of a load, changes that stay, scaling, and the
+//! description.
 
 use block::{Bytes, BytesPerSecond, Iops, Span};
 use stats::{Criterion, Rate};
@@ -147,8 +147,8 @@ fn a_plan_without_a_size_is_checked_when_it_gets_one() {
     assert_eq!(plan.sized(Bytes::mib(512)).unwrap_err().to_string(), expected);
 }
 
-/// What a GB is stands in the plan once and holds for all space in it; sizes of volumes are rounded
-/// up to 4 KiB, blocks are always binary.
+/// The plan says once what a GB is, for all space in it. Sizes of volumes are rounded up to 4 KiB;
+/// blocks are always binary.
 #[test]
 fn a_gigabyte_is_what_the_server_counts() {
     let plan = |units: &str| {
@@ -171,7 +171,7 @@ fn a_gigabyte_is_what_the_server_counts() {
     }
 }
 
-/// How the server takes policies stands in the plan too, by the words of a pool's settings.
+/// The plan also says how the server applies policies, with the keys of a pool's settings.
 #[test]
 fn the_server_takes_policies_as_the_plan_says() {
     let plan = |lines: &str| {
@@ -214,8 +214,8 @@ fn the_server_takes_policies_as_the_plan_says() {
     assert!(said.describe().contains(&line.to_owned()), "{:?}", said.describe());
 }
 
-/// A device of every kind, with some figures of its own, as the simulator gets it and as people
-/// read it.
+/// A device of every kind with some figures of its own, as the simulator reads it and as the
+/// description shows it.
 #[test]
 fn every_kind_of_device_is_read() {
     use workload::plan::DeviceFigure::{Count, Size, Time};
@@ -257,8 +257,8 @@ fn every_form_of_a_load_in_words() {
     assert_eq!(plan.describe()[0], "t: 1 workload, 1 phase, 33 h 20 min in all, seed 1");
 }
 
-/// Thirty clones of a volume are a line each: their names, their LUNs, and the load that its
-/// connections spread over them.
+/// Thirty clones of a volume take one line each for their names, their LUNs, and the load that is
+/// spread over them.
 #[test]
 fn a_name_may_stand_for_several_volumes() {
     let text = "title = \"t\"\n[server]\nsvm = \"s\"\n[[volume]]\nname = \"prod\"\nsize = \"1GB\"\nlun = \"data\"\n\
@@ -272,7 +272,7 @@ fn a_name_may_stand_for_several_volumes() {
     assert_eq!((last.path().as_str(), last.clone_of, last.size), ("/vol/dev30/data", Some(0), parent.size));
     assert_eq!((plan.workloads[0].volume_of(0), plan.workloads[0].volume_of(59)), (1, 30));
     assert!(plan.is_late(0));
-    // What is written before a run of a thin volume: what its loads use, which is nothing here.
+    // What is written before a run of a thin volume: the part that loads use, which is empty here.
     let used = |volume| (plan.used(volume).offset.0, plan.used(volume).size.map(|size| size.0));
     assert_eq!((used(0).1, used(30)), (Some(0), (64 << 10, Some(16 << 20))));
     assert!(plan.describe()[1].starts_with("devs on s:/vol/dev01/data to /vol/dev30/data (30 LUNs): "));

@@ -1,7 +1,7 @@
-//! Every mistake in a plan is told as one line: file, line, key, rule, value, and what to do; all
-//! of them at once.
+//! Every mistake in a plan is reported in one line: file, line, key, rule, value, and what to do;
+//! and all of them at once.
 //!
-//! Each test takes a plan that is right, changes one line of it, and compares the whole message.
+//! Each test takes a correct plan, changes one line of it, and compares the whole message.
 
 mod any_text;
 mod numbers;
@@ -51,7 +51,7 @@ servers = 8
 service = "100us"
 "#;
 
-/// The messages for the right plan with `line` (unique in it) replaced by `by`.
+/// The messages for the correct plan with `line` (unique in it) replaced by `by`.
 fn told(line: &str, by: &str) -> Vec<String> {
     assert_eq!(RIGHT.matches(&format!("{line}\n")).count(), 1, "{line:?} must be one line of the plan");
     let text = RIGHT.replace(&format!("{line}\n"), &format!("{by}\n"));
@@ -61,7 +61,7 @@ fn told(line: &str, by: &str) -> Vec<String> {
     }
 }
 
-/// Checks that each replaced line leads to exactly this message.
+/// Checks that each replaced line causes exactly this message.
 fn assert_told(cases: &[(&str, &str, &str)]) {
     for (line, by, expected) in cases {
         assert_eq!(told(line, by), [*expected], "{line:?} replaced by {by:?}");

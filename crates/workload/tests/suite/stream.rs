@@ -1,4 +1,4 @@
-//! Streams of requests: what they ask, when, and how they take a new shape while running.
+//! Streams of requests: what they request, when, and how a running stream is reshaped.
 
 use block::{Bytes, Iops, OpKind, Span, Time};
 use proptest::prelude::*;
@@ -22,8 +22,8 @@ fn closed() -> Spec {
     }
 }
 
-/// With a flush every third write, of a hundred requests that only write every fourth is a flush,
-/// of no length.
+/// With a flush after every third write, a quarter of the requests of a load that only writes are
+/// flushes, of length 0.
 #[test]
 fn flushes_come_after_so_many_writes() {
     let spec = Spec { read_percent: 0, flush_every: Some(3), ..closed() };
@@ -54,7 +54,7 @@ fn ms(ms: u64) -> Time {
     Time::ZERO + Span::from_millis(ms)
 }
 
-/// The next request, which ends at once.
+/// The next request, which completes at once.
 fn draw(stream: &mut Stream) -> Draft {
     match stream.next(Time::ZERO) {
         Next::Issue(draft) => {
@@ -103,9 +103,9 @@ fn the_same_seed_and_lane_make_the_same_requests_and_others_do_not() {
 
 #[test]
 fn the_first_requests_of_a_seed_never_change() {
-    // Who repeats a run years later must get the same requests. Computed apart from this code:
-    // SplitMix64 of the seed fills xoshiro256++, a request takes two draws, ⌊draw × 100 / 2^64⌋ <
-    // 50 reads, ⌊draw × 256 / 2^64⌋ is the block.
+    // A repetition years later must get the same requests. Computed independently: SplitMix64 of
+    // the seed fills xoshiro256++, and a request takes two draws. It reads if ⌊draw × 100 / 2^64⌋ <
+    // 50, and ⌊draw × 256 / 2^64⌋ is the block.
     let mut stream = stream(&closed());
     let first: Vec<_> = (0..4).map(|_| draw(&mut stream)).map(|draft| (draft.kind, draft.at / 4096)).collect();
     assert_eq!(first, [(OpKind::Write, 191), (OpKind::Read, 191), (OpKind::Read, 151), (OpKind::Write, 133)]);
@@ -113,7 +113,7 @@ fn the_first_requests_of_a_seed_never_change() {
 
 #[test]
 fn arrival_does_not_change_what_is_asked() {
-    // A poisson schedule draws chance too, but from a source of its own.
+    // A Poisson schedule also draws random numbers, but from its own source.
     let poisson = Arrival::Open { rate: Iops(1_000_000), spacing: Spacing::Poisson, outstanding: 2000 };
     let (mut a, mut b) = (stream(&closed()), stream(&Spec { arrival: poisson, ..closed() }));
     let (drafts, _) = burst(&mut b, ms(1));
@@ -253,8 +253,8 @@ fn a_new_rate_begins_at_once_without_catching_up() {
 
 #[test]
 fn an_old_schedules_backlog_is_counted_and_not_made() {
-    // Cap 1 and nothing ends: of 21 requests due by 20 ms one is made; 20 are left behind by the
-    // new rate.
+    // Cap 1 and no completions: of 21 requests due by 20 ms one is made. The other 20 are dropped
+    // by the new rate.
     let mut stream = stream(&open(1000, 1));
     let (drafts, then) = burst(&mut stream, ms(20));
     assert_eq!((drafts.len(), then), (1, Next::WaitForCompletion));
@@ -293,13 +293,12 @@ fn a_stalled_target_makes_requests_late_and_their_due_times_stay() {
             made.extend(burst(&mut stream, now).0.into_iter().map(|draft| (draft.due, now)));
         }
     }
-    // Every request of the schedule was made, each with the due time that it had from the
-    // beginning.
+    // Every request of the schedule was made with its original due time.
     let due: Vec<_> = made.iter().map(|&(due, _)| due).collect();
     assert_eq!(due, (0..=600).map(ms).collect::<Vec<_>>());
     let met_at = |at: Time| met[(at.as_nanos() / 1_000_000) as usize - 1];
-    // The cap was met until the backlog was made; from then on each request ended before the next
-    // was due.
+    // The cap was reached until the backlog was made. From then on each request completed before
+    // the next was due.
     assert!(met_at(ms(400)) && met_at(ms(500)) && !met_at(ms(501)) && !met_at(ms(600)));
     assert!(!stream.cap_met());
 }
@@ -360,9 +359,8 @@ fn any_spec() -> impl Strategy<Value = Spec> {
 }
 
 proptest! {
-    /// Whatever happens (completions, new shapes, time passing), every request lies within the
-    /// range that is in force, on its blocks, is not made before it is due, and no more are made
-    /// than may be outstanding.
+    /// Whatever happens (completions, reshapes, time passing), every request is within the current
+    /// range, on its blocks, not made before it is due, and the cap on outstanding requests holds.
     #[test]
     fn requests_stay_within_their_bounds(
         specs in proptest::collection::vec(any_spec(), 1..4),
@@ -403,8 +401,8 @@ proptest! {
         }
     }
 
-    /// Over all connections exactly ⌊rate × t⌋ + 1 requests are made within t when nothing holds
-    /// them back, none early.
+    /// Over all connections exactly ⌊rate × t⌋ + 1 requests are made within t if nothing holds them
+    /// back, none of them early.
     #[test]
     fn an_open_loop_makes_what_the_rate_says(
         rate in 1u64..1_000_000, connections in 1u32..5, steps in proptest::collection::vec(0u64..3_000_000, 1..30),
@@ -430,8 +428,8 @@ proptest! {
     }
 }
 
-/// A client that makes 1000 a second at most keeps to it though its requests end at once, one
-/// millisecond apart; a phase that says another pace begins it anew, and an open loop has its rate.
+/// A client with a pace of 1000 a second keeps to it even if its requests complete at once. A phase
+/// with another pace starts anew, and an open loop has its rate instead.
 #[test]
 fn a_paced_client_makes_no_more_than_it_can() {
     let at = |us: u64| Time::ZERO + Span::from_micros(us);

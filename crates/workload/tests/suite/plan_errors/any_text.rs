@@ -1,8 +1,8 @@
-//! Any text at all: it is taken or told, and nothing panics.
+//! Arbitrary text is either accepted or reported, and nothing panics.
 
 use super::*;
 
-/// Pieces from which texts that look like plans are made.
+/// Pieces from which texts resembling plans are composed.
 fn piece() -> impl Strategy<Value = String> {
     let lines: Vec<String> = RIGHT.lines().map(str::to_owned).collect();
     prop_oneof![
@@ -20,7 +20,7 @@ fn deep_and_long_texts_are_told_like_any_other() {
     assert!(Plan::read(&deep, "p.toml").is_err());
     let keys: String = (0..50_000).map(|n| format!("k{n} = 1\n")).collect();
     let errors = Plan::read(&keys, "p.toml").unwrap_err();
-    // Each of them, and the five things that a plan must have.
+    // One for each of them, and for the five things that a plan must have.
     assert_eq!(errors.0.len(), 50_005);
     assert!(errors.0.last().unwrap().to_string().starts_with("p.toml:50000: k49999: no such key in the plan"));
 }
@@ -28,8 +28,8 @@ fn deep_and_long_texts_are_told_like_any_other() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(2000))]
 
-    /// No text makes reading panic; what is refused is refused with lines that all name the file,
-    /// and what is taken runs through everything that a plan can do.
+    /// No text makes the reader panic. All lines of a refusal name the file, and an accepted plan
+    /// survives everything that a plan can do.
     #[test]
     fn any_text_is_taken_or_told(pieces in proptest::collection::vec(piece(), 0..30), factor in 0.0f64..100.0) {
         match Plan::read(&pieces.join("\n"), "p.toml") {
@@ -48,7 +48,7 @@ proptest! {
         }
     }
 
-    /// A right plan with one byte changed is taken or told.
+    /// A correct plan with one changed character is accepted or reported.
     #[test]
     fn one_wrong_letter_never_panics(at in 0..RIGHT.len(), letter in any::<char>()) {
         let mut text = RIGHT.to_owned();

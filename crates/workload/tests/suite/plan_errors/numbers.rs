@@ -1,4 +1,4 @@
-//! Numbers, sizes, durations and ranges that are out of bounds or make no sense.
+//! Numbers, sizes, durations and ranges that are out of bounds or meaningless.
 
 use super::{assert_told, told};
 
@@ -152,7 +152,7 @@ fn blocks_and_ranges() {
             "p.toml:18: size: must end within the target of 1 GiB, got 2 GiB from 0 B on; leave it out to go to the end",
         ),
     ]);
-    // Changes of a device's capacity, each mistake on its line.
+    // Changes of a device's capacity, each mistake on its own line.
     let device = |changes: &str| told("servers = 8", &format!("servers = 8\nchanges = {changes}"));
     assert!(device("[{ at = \"1s\", percent = 0 }, { at = \"2s\", percent = 100 }]").is_empty());
     assert_eq!(
@@ -204,7 +204,7 @@ fn sizes_and_durations_without_sense() {
     ]);
 }
 
-/// What says nothing of a run is refused, with a hint that is true of the key.
+/// Criteria whose bound can never fail are refused, with a hint that fits the key.
 #[test]
 fn bounds_that_bound_nothing() {
     let criterion = |lines: &str| told("part = 0.7", &format!("part = 0.7\n[[criterion]]\n{lines}"));
@@ -233,7 +233,7 @@ fn bounds_that_bound_nothing() {
     );
 }
 
-/// A rate of one's own has no usual peak and no usual credit.
+/// With an explicit rate neither peak nor credit has a default.
 #[test]
 fn a_peak_and_its_credit_go_together() {
     let device = |lines: &str| {
