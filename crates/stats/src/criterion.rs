@@ -1,27 +1,27 @@
-//! A bound on a recorded figure, and what a run says about it.
+//! A criterion: a bound on a recorded figure, and the verdict of a run about it.
 
 use crate::recording::HeldBy;
 use block::{Bytes, Iops, Span};
 
-/// What is asked of a run.
+/// A criterion of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Criterion {
-    /// A ceiling is not exceeded by more than `tolerance` (0.01 is 1 %) plus one operation in any
-    /// sliding second of dispatches while it is in force, in every phase in which it is.
+    /// In no sliding second are more requests dispatched than the ceiling, `tolerance` (0.01 is 1
+    /// %) and one operation allow, in every phase in which the ceiling is in force.
     CeilingHeld {
-        /// Part of the ceiling.
+        /// Fraction of the ceiling.
         tolerance: f64,
     },
-    /// A shared group's members together reach its ceiling to within `tolerance`, and do not exceed
-    /// it.
+    /// The members of a shared group together reach its ceiling to within `tolerance`, and do not
+    /// exceed it.
     SharedSum {
-        /// The phase in which it is in force.
+        /// The phase in which the limit is in force.
         phase: String,
-        /// Part of the ceiling.
+        /// Fraction of the ceiling.
         tolerance: f64,
     },
-    /// Workloads fall below `part` of what each had in the phase `baseline`; if they do not, the
-    /// machine cannot show it.
+    /// Workloads fall below `part` of their rate in the phase `baseline`. If they do not, the
+    /// machine cannot show the effect.
     Starved {
         /// Which workloads.
         workloads: Vec<String>,
@@ -29,12 +29,12 @@ pub enum Criterion {
         phase: String,
         /// The phase without.
         baseline: String,
-        /// Part of the baseline IOPS.
+        /// Fraction of the baseline IOPS.
         part: f64,
     },
-    /// Workloads have again what each had in the phase `baseline`: at least `part` of it, and at
-    /// most `most`. More is not what they had: something else than they themselves held them back
-    /// then.
+    /// Workloads have the rate of the phase `baseline` again: at least `part` of it, and at most
+    /// `most`. If they have more, something other than their own demand limited them in the
+    /// baseline.
     Restored {
         /// Which workloads.
         workloads: Vec<String>,
@@ -42,34 +42,34 @@ pub enum Criterion {
         phase: String,
         /// The phase without the noisy neighbour.
         baseline: String,
-        /// Part of the baseline IOPS.
+        /// Fraction of the baseline IOPS.
         part: f64,
-        /// Part of the baseline IOPS; `None` asks for no bound.
+        /// Fraction of the baseline IOPS; `None` for no upper bound.
         most: Option<f64>,
     },
-    /// Workloads are served at least `part` of their floor in every second of a phase but its
-    /// first, in which the backend completed at least the sum of floors.
+    /// Workloads get at least `part` of their floor in every second of a phase except its first.
+    /// Only seconds count in which the backend completed at least the sum of the floors.
     FloorHeld {
         /// Which workloads.
         workloads: Vec<String>,
         /// The phase.
         phase: String,
-        /// Part of the floor.
+        /// Fraction of the floor.
         part: f64,
     },
-    /// Each of the workloads has so many percent of its requests answered in time; what an open
-    /// loop never sent was not.
+    /// For each workload this percentage of its requests is answered in time. Requests that an open
+    /// loop never sent are not.
     ResponseWithin {
         /// Which workloads.
         workloads: Vec<String>,
         /// The phase.
         phase: String,
-        /// How many of a hundred requests, above 0; 100 is all of them.
+        /// Percentage of requests, above 0; 100 is all of them.
         percentile: f64,
-        /// From when a request was due to its end.
+        /// Limit of the response time, from due to end.
         at_most: Span,
     },
-    /// Each of the workloads reaches a rate, on average over a phase.
+    /// Each workload reaches a rate on average over a phase.
     RateReached {
         /// Which workloads.
         workloads: Vec<String>,
@@ -78,8 +78,7 @@ pub enum Criterion {
         /// The rate.
         at_least: Rate,
     },
-    /// Each of the workloads has a rate on average over a phase: what a limit says, neither less
-    /// nor more.
+    /// Each workload has the rate that a limit sets on average over a phase, neither less nor more.
     RateIs {
         /// Which workloads.
         workloads: Vec<String>,
@@ -87,48 +86,47 @@ pub enum Criterion {
         phase: String,
         /// The rate.
         rate: Rate,
-        /// Part of the rate by which it may be off.
+        /// Allowed deviation, as a fraction of the rate.
         tolerance: f64,
     },
-    /// Each of the workloads is held back by that in most seconds of a phase. The first second is
-    /// left out.
+    /// Each workload is held back by this cause in most seconds of a phase, except the first.
     HeldBy {
         /// Which workloads.
         workloads: Vec<String>,
         /// The phase.
         phase: String,
-        /// What holds them.
+        /// The cause.
         cause: HeldBy,
     },
-    /// Each of the workloads finds as large a share of its pages in the cache as in the phase
-    /// `baseline`, less so many points. The first second of a phase is left out.
+    /// Each workload's hit ratio in the cache is that of the phase `baseline`, less at most
+    /// `points`. The first second of a phase is left out.
     HitShareKept {
         /// Which workloads.
         workloads: Vec<String>,
         /// The phase.
         phase: String,
-        /// The phase it is held against.
+        /// The phase to compare with.
         baseline: String,
-        /// Hundredths of all pages asked for.
+        /// Percentage points of the hit ratio.
         points: f64,
     },
-    /// Each of the workloads finds less than a part of its pages in the cache.
+    /// Each workload's hit ratio in the cache is below `part`.
     HitShareBelow {
         /// Which workloads.
         workloads: Vec<String>,
         /// The phase.
         phase: String,
-        /// Part of the pages asked for.
+        /// Fraction of the pages requested.
         part: f64,
     },
 }
 
-/// So much a second.
+/// A rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Rate {
-    /// Operations.
+    /// Operations a second.
     Iops(Iops),
-    /// Bytes that were read and written.
+    /// Bytes read and written a second.
     Bytes(Bytes),
 }
 
@@ -136,20 +134,20 @@ impl std::fmt::Display for Rate {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Rate::Iops(rate) => write!(f, "{} IOPS", rate.0),
-            // As rates are printed everywhere else.
+            // In decimal units, as rates are printed everywhere.
             Rate::Bytes(rate) => write!(f, "{} MB/s", rate.0 as f64 / 1e6),
         }
     }
 }
 
-/// How a criterion ended.
+/// Outcome of a criterion.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Outcome {
-    /// It held.
+    /// It holds.
     Pass,
-    /// The run cannot say; why is in the verdict.
+    /// The run cannot show it; the verdict says why.
     CannotSay,
-    /// It did not hold.
+    /// It does not hold.
     Fail,
 }
 
@@ -163,16 +161,16 @@ impl std::fmt::Display for Outcome {
     }
 }
 
-/// What a run says about one criterion.
+/// The verdict of a run about one criterion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Verdict {
     /// The criterion in a short sentence.
     pub question: String,
     /// How it ended.
     pub outcome: Outcome,
-    /// What was measured against which bound, or why nothing can be said; one line.
+    /// What was measured and the bound, or why nothing can be said; one line.
     pub because: String,
-    /// The same as figures, where it is one figure against one bound.
+    /// The same as figures, if it is one figure and one bound.
     pub measured: Option<Measured>,
 }
 
@@ -181,7 +179,7 @@ pub struct Verdict {
 pub struct Measured {
     /// What was measured.
     pub value: f64,
-    /// What it must not be beyond.
+    /// The bound that it must keep.
     pub bound: f64,
     /// The unit of both.
     pub unit: String,

@@ -1,20 +1,20 @@
-//! Which way data goes, and one value for each way.
+//! The direction of a transfer, and a value for each direction.
 
 use std::ops::{Index, IndexMut};
 
-/// What a request of a job does to its data. Flushes are counted apart.
+/// The direction of a job's request. Flushes are counted separately.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Direction {
     /// From the storage.
     Read,
     /// To the storage.
     Write,
-    /// Gives space back.
+    /// Releases space.
     Trim,
 }
 
 impl Direction {
-    /// All of them, in the order that reports use.
+    /// All directions, in the order of reports.
     pub const ALL: [Direction; 3] = [Direction::Read, Direction::Write, Direction::Trim];
 
     /// Its name in reports: `read`, `write`, `trim`.
@@ -39,7 +39,7 @@ pub struct PerDirection<T> {
 }
 
 impl<T> PerDirection<T> {
-    /// The same for all.
+    /// The same value for all directions.
     pub fn all(value: T) -> PerDirection<T>
     where
         T: Clone,
@@ -47,12 +47,12 @@ impl<T> PerDirection<T> {
         PerDirection { read: value.clone(), write: value.clone(), trim: value }
     }
 
-    /// Each made by `f`.
+    /// The values that `f` returns.
     pub fn from_fn(mut f: impl FnMut(Direction) -> T) -> PerDirection<T> {
         PerDirection { read: f(Direction::Read), write: f(Direction::Write), trim: f(Direction::Trim) }
     }
 
-    /// Each value with its direction.
+    /// All values with their directions.
     pub fn iter(&self) -> impl Iterator<Item = (Direction, &T)> {
         Direction::ALL.into_iter().map(|direction| (direction, &self[direction]))
     }

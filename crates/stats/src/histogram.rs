@@ -14,10 +14,10 @@ const SUB: usize = 1 << SUB_BITS;
 const OCTAVES: usize = 34;
 const BUCKETS: usize = SUB * OCTAVES;
 
-/// Counts of durations.
+/// A histogram of durations.
 #[derive(Clone)]
 pub struct Histogram {
-    /// None at all until the first value.
+    /// Empty until the first value is recorded.
     buckets: Box<[u64]>,
     count: u64,
     sum_ns: u128,
@@ -25,18 +25,18 @@ pub struct Histogram {
     max_ns: u64,
 }
 
-/// A histogram in a few numbers.
+/// The summary of a histogram.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// How many values.
+    /// Number of values.
     pub count: u64,
     /// Their mean.
     pub mean: Span,
     /// The median.
     pub p50: Span,
-    /// 99 % are at most this.
+    /// The 99th percentile.
     pub p99: Span,
-    /// 99.9 % are at most this.
+    /// The 99.9th percentile.
     pub p999: Span,
     /// The largest.
     pub max: Span,
@@ -64,18 +64,18 @@ impl std::fmt::Debug for Histogram {
 }
 
 impl Histogram {
-    /// An empty one.
+    /// An empty histogram.
     pub fn new() -> Histogram {
         Histogram { buckets: Box::default(), count: 0, sum_ns: 0, min_ns: u64::MAX, max_ns: 0 }
     }
 
-    /// Counts one value. Longer than the last bucket counts there; mean and maximum stay exact.
+    /// Records a value. One beyond the last bucket counts in it; mean and maximum stay exact.
     #[inline]
     pub fn record(&mut self, value: Span) {
         self.record_many(value, 1);
     }
 
-    /// Counts the same value `times` times, which must not be none.
+    /// Records the same value `times` times; `times` must not be 0.
     #[inline]
     pub fn record_many(&mut self, value: Span, times: u64) {
         let ns = value.as_nanos();
@@ -90,15 +90,14 @@ impl Histogram {
         }
     }
 
-    /// A value below the least or above the largest: rare, so it is not on the way of every
-    /// request.
+    /// Updates minimum and maximum. Called rarely, so it is kept out of the path of every request.
     #[cold]
     fn stretch_to(&mut self, ns: u64) {
         self.min_ns = self.min_ns.min(ns);
         self.max_ns = self.max_ns.max(ns);
     }
 
-    /// The first value, or one that is longer than the last bucket.
+    /// Records the first value, or one beyond the last bucket.
     #[cold]
     #[inline(never)]
     fn record_apart(&mut self, ns: u64, times: u64) {
@@ -113,7 +112,7 @@ impl Histogram {
         &mut self.buckets
     }
 
-    /// Adds another's counts.
+    /// Adds the values of another histogram.
     pub fn merge(&mut self, other: &Histogram) {
         if other.count == 0 {
             return;
@@ -129,15 +128,15 @@ impl Histogram {
         self.max_ns = self.max_ns.max(other.max_ns);
     }
 
-    /// The buckets from that of the least value to that of the largest: all that are filled, and a
-    /// small part of the whole in most seconds of a run.
+    /// The buckets from minimum to maximum. They include all that are filled, and are a small part
+    /// of the whole in most seconds of a run.
     fn reach(&self) -> Range<usize> {
         if self.count == 0 { 0..0 } else { bucket_of(self.min_ns)..bucket_of(self.max_ns) + 1 }
     }
 
-    /// What was counted since this one was `earlier`. Sum and mean are exact; the least and the
-    /// largest value are, too, where they are those of the whole, and the middles of their buckets
-    /// otherwise.
+    /// The values recorded since this histogram was `earlier`. Sum and mean are exact. Minimum and
+    /// maximum are exact if they changed since then; otherwise they are the middles of their
+    /// buckets.
     #[must_use]
     pub fn since(&self, earlier: &Histogram) -> Histogram {
         if earlier.count == 0 || self.count <= earlier.count {
@@ -156,14 +155,14 @@ impl Histogram {
         fresh
     }
 
-    /// Forgets everything.
+    /// Removes all values.
     pub fn clear(&mut self) {
         let reach = self.reach();
         self.buckets[reach].fill(0);
         (self.count, self.sum_ns, self.min_ns, self.max_ns) = (0, 0, u64::MAX, 0);
     }
 
-    /// How many values.
+    /// Number of values.
     pub fn count(&self) -> u64 {
         self.count
     }
@@ -173,24 +172,24 @@ impl Histogram {
         Span::from_nanos(u64::try_from(self.sum_ns).unwrap_or(u64::MAX))
     }
 
-    /// The mean, exact but for rounding down; zero when empty.
+    /// The mean, rounded down; zero if empty.
     pub fn mean(&self) -> Span {
         let mean = self.sum_ns.checked_div(u128::from(self.count)).unwrap_or(0);
         Span::from_nanos(mean as u64)
     }
 
-    /// The smallest value, exact; zero when empty.
+    /// The smallest value, exact; zero if empty.
     pub fn min(&self) -> Span {
         Span::from_nanos(if self.count == 0 { 0 } else { self.min_ns })
     }
 
-    /// The largest value, exact; zero when empty.
+    /// The largest value, exact; zero if empty.
     pub fn max(&self) -> Span {
         Span::from_nanos(self.max_ns)
     }
 
     /// The smallest bucket middle such that at least `part` (0 to 1) of the values are at or below
-    /// its bucket; kept within the exact minimum and maximum. Zero when empty.
+    /// its bucket, clamped to the exact minimum and maximum. Zero if empty.
     pub fn quantile(&self, part: f64) -> Span {
         if self.count == 0 {
             return Span::ZERO;
@@ -206,8 +205,8 @@ impl Histogram {
         self.max()
     }
 
-    /// As [`Histogram::quantile`], of filled buckets alone, by their number, which rises: the
-    /// middle of the bucket that the value of this part is in. Zero of none.
+    /// [`Histogram::quantile`] of filled buckets in ascending order: the middle of the bucket with
+    /// the quantile. Zero if there are none.
     pub fn quantile_of(filled: &[(u32, u64)], part: f64) -> Span {
         let count = filled.iter().fold(0u64, |sum, (_, count)| sum.saturating_add(*count));
         let rank = ((count as f64 * part).ceil() as u64).clamp(1, count.max(1));
@@ -219,7 +218,7 @@ impl Histogram {
         within.map_or(Span::ZERO, |(bucket, _)| Histogram::middle(*bucket))
     }
 
-    /// Standard deviation, from the buckets' middles: within 1 % of the true one where values
+    /// Standard deviation, computed from bucket middles: within 1 % of the true one if values
     /// differ by more than that.
     pub fn deviation(&self) -> f64 {
         if self.count < 2 {
@@ -230,18 +229,18 @@ impl Histogram {
         (self.bins().map(square).sum::<f64>() / (self.count - 1) as f64).sqrt()
     }
 
-    /// The filled buckets as (the middle of their values, count), shortest first.
+    /// The filled buckets as (middle, count), in ascending order.
     pub fn bins(&self) -> impl Iterator<Item = (Span, u64)> + '_ {
         let within = |ns: u64| ns.clamp(self.min_ns, self.max_ns);
         self.filled().map(move |(index, n)| (Span::from_nanos(within(middle_of(index as usize))), n))
     }
 
-    /// How many values are below `limit`, to within the bucket that `limit` lies in.
+    /// The number of values below `limit`, up to the values in the bucket of `limit`.
     pub fn count_below(&self, limit: Span) -> u64 {
         self.bins().take_while(|&(middle, _)| middle < limit).map(|(_, n)| n).sum()
     }
 
-    /// The usual numbers.
+    /// The summary.
     pub fn summary(&self) -> Summary {
         Summary {
             count: self.count,
@@ -253,24 +252,24 @@ impl Histogram {
         }
     }
 
-    /// The number of the bucket that counts `value`.
+    /// The number of the bucket of `value`.
     pub fn bucket(value: Span) -> u32 {
         bucket_of(value.as_nanos()) as u32
     }
 
-    /// The middle of that bucket's values; of the last one for a number beyond it.
+    /// The middle of a bucket; of the last one if `bucket` is beyond it.
     pub fn middle(bucket: u32) -> Span {
         Span::from_nanos(middle_of((bucket as usize).min(BUCKETS - 1)))
     }
 
-    /// The filled buckets as (bucket number, count), for storing.
+    /// The filled buckets as (bucket number, count), for storage.
     pub fn filled(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         let filled = self.reach().map(|index| (index as u32, self.buckets[index]));
         filled.filter(|(_, n)| *n > 0)
     }
 
-    /// The histogram that [`Histogram::filled`], [`Histogram::sum`], [`Histogram::min`] and
-    /// [`Histogram::max`] came from; `None` when a bucket number is not one of ours.
+    /// Restores a histogram from its [`Histogram::filled`], [`Histogram::sum`], [`Histogram::min`]
+    /// and [`Histogram::max`]; `None` if a bucket number is invalid.
     pub fn from_filled(filled: &[(u32, u64)], sum: Span, min: Span, max: Span) -> Option<Histogram> {
         let mut histogram = Histogram::new();
         for &(index, n) in filled {
@@ -280,7 +279,7 @@ impl Histogram {
         let counted = || filled.iter().filter(|(_, n)| *n > 0).map(|(index, _)| *index as usize);
         if let Some((least, most)) = counted().min().zip(counted().max()) {
             histogram.sum_ns = u128::from(sum.as_nanos());
-            // Ends that leave out what was counted are no ends.
+            // Stored bounds that exclude recorded values are corrected.
             let (low, high) = (min.as_nanos(), max.as_nanos());
             histogram.min_ns = if bucket_of(low) > least { middle_of(least) } else { low };
             histogram.max_ns = if bucket_of(high) < most { middle_of(most) } else { high };
@@ -289,20 +288,20 @@ impl Histogram {
     }
 }
 
-/// The bucket of a value; the last one of what is longer.
+/// The bucket of a value; the last one for longer values.
 fn bucket_of(ns: u64) -> usize {
     unbounded_bucket_of(ns).min(BUCKETS - 1)
 }
 
-/// The bucket of a value, were there one for each: 128 times how far its leading one lies above the
-/// eighth bit, plus its eight bits from there. Below 256 that is the value itself.
+/// The bucket of a value if there were no last one: 128 times the position of its leading one above
+/// the eighth bit, plus its eight bits from there. Below 256 that is the value itself.
 #[inline]
 fn unbounded_bucket_of(ns: u64) -> usize {
     let shift = (ns | (2 * SUB as u64 - 1)).ilog2() - SUB_BITS;
     shift as usize * SUB + (ns >> shift) as usize
 }
 
-/// The middle of a bucket's values.
+/// The middle of a bucket.
 fn middle_of(index: usize) -> u64 {
     if index < SUB {
         return index as u64;
@@ -355,15 +354,15 @@ mod tests {
     }
 
     proptest! {
-        /// Any value from 1 ns to 1000 s lands in a bucket whose middle is within 0.4 % of it.
+        /// Any value from 1 ns to 1000 s falls in a bucket whose middle is within 0.4 % of it.
         #[test]
         fn every_bucket_is_narrow(ns in 1u64..1_000_000_000_000) {
             let middle = middle_of(bucket_of(ns));
             prop_assert!(middle.abs_diff(ns) as f64 <= ns as f64 * 0.004);
         }
 
-        /// What is stored and read back is the same histogram, and merging equals recording
-        /// everything in one.
+        /// A histogram survives storage, and merging two is the same as recording all values in
+        /// one.
         #[test]
         fn storing_and_merging_lose_nothing(a in prop::collection::vec(0u64..1 << 50, 0..50), b in prop::collection::vec(0u64..1 << 40, 0..50)) {
             let of = |values: &[u64]| {

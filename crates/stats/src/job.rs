@@ -1,5 +1,5 @@
-//! What a load job leaves: counts, latencies, figures over time, and statements about how far they
-//! can be trusted.
+//! The results of a load job: counts, latencies, figures over time, and how far they can be
+//! trusted.
 //!
 //! Counts and latencies are its tape, see [`Tape`](crate::Tape); fio's slat, clat and lat are
 //! submission, service and response.

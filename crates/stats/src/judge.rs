@@ -1,8 +1,8 @@
-//! What a recording says about each criterion.
+//! Judges a recording by each criterion.
 //!
-//! Three answers, never two: where the machine could not show the thing (no contention, a busy
-//! processor, a disk that another program used), the answer is "cannot say" with the reason,
-//! because a pass that chance made is worth nothing.
+//! There are three answers, never two. If the machine could not show the effect (no contention, a
+//! busy processor, a disk that another program used), the answer is "cannot say" with the reason,
+//! because a pass by chance is worth nothing.
 
 mod bounds;
 mod figure;
@@ -15,17 +15,18 @@ use crate::criterion::{Criterion, Measured, Outcome, Verdict};
 use crate::recording::{Counts, HeldBy, Interval, LimitsInForce, ObjectRecord, Phase, Recording, WorkloadRecord};
 use block::{Span, Time};
 
-/// Below this part of its baseline total, the backend itself was slower: another program used it.
+/// If the total falls below this fraction of the baseline, the backend itself was slower: another
+/// program used it.
 const BACKEND_STEADY: f64 = 0.9;
 
-/// An interval shorter than this has no rate worth judging.
+/// A shorter interval has no meaningful rate.
 const SHORTEST: Span = Span::from_millis(500);
 
-/// Seconds without enough completions of the backend may be at most this part of a phase.
+/// Maximum fraction of a phase's seconds in which the backend may do too little.
 const EXCLUDED_LIMIT: f64 = 0.05;
 
 impl Criterion {
-    /// Answers for one run.
+    /// Judges one run.
     pub fn judge(&self, recording: &Recording) -> Verdict {
         let (question, answer) = match self {
             Criterion::CeilingHeld { tolerance } => (
@@ -88,14 +89,14 @@ impl Criterion {
     }
 }
 
-/// An answer with the figure that it is about, or why there is none.
+/// An outcome with its explanation and figure; an error says why there is no outcome.
 type Answer = Result<(Outcome, String, Option<Measured>), String>;
 
 fn measured(value: f64, bound: f64, unit: &str) -> Option<Measured> {
     Some(Measured { value, bound, unit: unit.into() })
 }
 
-/// Parts as percents.
+/// Fractions as percentages.
 fn in_percent(value: f64, bound: f64) -> Option<Measured> {
     measured(100.0 * value, 100.0 * bound, "%")
 }
@@ -116,7 +117,7 @@ fn ceiling_held(recording: &Recording, tolerance: f64) -> Answer {
     Ok((outcome, worst.to_string(), measured(worst.fullest as f64, worst.allowed, worst.unit)))
 }
 
-/// The fullest second of an object in a phase beside its ceiling.
+/// The fullest second of an object in a phase, and its ceiling.
 struct Excess {
     path: String,
     phase: String,
@@ -127,7 +128,7 @@ struct Excess {
 }
 
 impl Excess {
-    /// How far above what is allowed, as a part of the limit; negative when below.
+    /// The excess over what is allowed, as a fraction of the limit; negative if below.
     fn over(&self) -> f64 {
         (self.fullest as f64 - self.allowed) / self.limit.max(1) as f64
     }
@@ -151,7 +152,7 @@ fn excesses(object: &ObjectRecord, phase: &Phase, limits: &LimitsInForce, tolera
         limit,
         allowed: limit as f64 * (1.0 + tolerance) + slack,
     };
-    // One operation more may always start within a second: at 50 IOPS one is 2 %.
+    // One more operation may always start within a second: at 50 IOPS that is 2 %.
     let largest = peak.bytes.checked_div(peak.ops).unwrap_or(0) as f64;
     let iops = limits.ceiling_iops.map(|limit| excess("operations", peak.ops, limit, 1.0));
     let bytes = limits.ceiling_bytes.map(|limit| excess("bytes", peak.bytes, limit, largest));
@@ -207,8 +208,8 @@ fn restored(
     Ok((Outcome::Fail, because, in_percent(least, part)))
 }
 
-/// Why workloads may have had less than they asked for in a baseline, by this part of it, without
-/// anybody's doing.
+/// Why workloads may have had less than they asked for in a baseline through no fault of the
+/// server; `part` is how much less.
 fn was_less(recording: &Recording, workloads: &[String], baseline: &str, part: f64) -> Result<Option<String>, String> {
     let ran = phase_named(recording, baseline)?.1;
     if let Some(why) = stalled_for(ran, part * ran.length().as_secs_f64()) {
@@ -232,14 +233,13 @@ fn floor_held(recording: &Recording, workloads: &[String], phase: &str, part: f6
         .collect::<Result<Vec<u64>, _>>()?;
     let needed: u64 = floors.iter().sum();
     let first = records.first().ok_or("no workload is named")?;
-    // The first second is not judged, nor is a rest that is too short to have a rate.
+    // The first second is not judged, nor is a rest that is too short for a rate.
     let long = |(_, interval): &(usize, &Interval)| interval.length >= SHORTEST;
     let seconds: Vec<usize> = intervals(first, phase).enumerate().skip(1).filter(long).map(|(n, _)| n).collect();
     let (mut judged, mut excluded, mut missing, mut worst) = (0usize, 0usize, 0.0, (f64::INFINITY, String::new()));
     for &second in &seconds {
         let at = |w: &WorkloadRecord| intervals(w, phase).nth(second).map_or(0.0, |interval| interval.iops());
-        // The backend must have completed at least the sum of floors, or the floors were not there
-        // to be had.
+        // If the backend completed less than the sum of the floors, they could not be met.
         if recording.workloads.iter().map(at).sum::<f64>() < needed as f64 {
             excluded += 1;
             continue;
@@ -270,8 +270,8 @@ fn floor_held(recording: &Recording, workloads: &[String], phase: &str, part: f6
     }
 }
 
-/// Why so many seconds' worth of work may be missing in a phase: the server did not have the
-/// processor for so long.
+/// Why work of this many seconds may be missing in a phase: the server did not get the processor
+/// for that long.
 fn stalled_for(phase: &Phase, missing_seconds: f64) -> Option<String> {
     let enough = phase.stalled > Span::ZERO && phase.stalled.as_secs_f64() >= missing_seconds;
     enough.then(|| {
@@ -280,8 +280,8 @@ fn stalled_for(phase: &Phase, missing_seconds: f64) -> Option<String> {
     })
 }
 
-/// Whether the device took longer for a request of these workloads than before, as far as it was
-/// told.
+/// Whether the device took longer for requests of these workloads than in the baseline, as far as
+/// is known.
 fn is_device_slower(recording: &Recording, workloads: &[String], phase: &str, baseline: &str) -> Result<bool, String> {
     let (now, before) = (phase_named(recording, phase)?.0, phase_named(recording, baseline)?.0);
     let mean = |record: &WorkloadRecord, phase: usize| record.tallies.get(phase).map(|tally| tally.device.mean());
@@ -289,10 +289,10 @@ fn is_device_slower(recording: &Recording, workloads: &[String], phase: &str, ba
     Ok(records.iter().any(|record| mean(record, now) >= mean(record, before)))
 }
 
-/// The floor in IOPS in force for a workload's object, or for what it hangs on.
+/// The floor in IOPS in force for a workload's object, or for an object that contains it.
 fn floor_of(recording: &Recording, record: &WorkloadRecord, phase: usize) -> Option<u64> {
     let on_path = |object: &&ObjectRecord| {
-        // Of several, as `a, b`, any.
+        // If the workload has several objects, as in `a, b`, any of them counts.
         let over = |used: &str| {
             used == object.path || used.strip_prefix(&object.path).is_some_and(|rest| rest.starts_with('/'))
         };
@@ -319,7 +319,7 @@ fn shares(recording: &Recording, workloads: &[String], phase: &str, baseline: &s
     find_all(recording, workloads)?.into_iter().map(share).collect()
 }
 
-/// What each has, told from the bounds.
+/// Each workload's share as text, with enough digits to tell it from the bounds.
 fn share_text(shares: &[Share], baseline: &str, bounds: &[f64]) -> String {
     let bounds: Vec<f64> = bounds.iter().map(|bound| 100.0 * bound).collect();
     let each = |share: &Share| format!("{} {} %", share.name, told(100.0 * share.part, &bounds, 0));
@@ -360,7 +360,7 @@ fn intervals<'a>(record: &'a WorkloadRecord, phase: &'a Phase) -> impl Iterator<
     record.intervals.iter().filter(|interval| interval.start >= phase.start && interval.start < phase.end)
 }
 
-/// Whether nothing was asked for in a second: nothing ended, and nothing held it.
+/// Whether no requests were made in a second: none completed, and none was held back.
 fn is_silent(second: &Interval) -> bool {
     second.held_by == HeldBy::Nothing && second.counts == Counts::default()
 }

@@ -1,25 +1,23 @@
-//! What the Linux kernel counts of its host, as its files in `/proc` tell it. Reading the files is
-//! others' business.
+//! Parsers for the statistics in the Linux kernel's `/proc`. Others read the files.
 
 use crate::job::DiskUse;
 use crate::run::{CpuTimes, MemoryUse, Stall};
 use block::{Bytes, Span};
 
-/// The counters of all processors together, of `/proc/stat`.
+/// The counters of all processors together, from `/proc/stat`.
 pub fn cpu_times(stat: &str) -> Option<CpuTimes> {
-    // The kernel tells ticks of a hundredth of a second to programs, whatever its own are
-    // (USER_HZ).
+    // User space sees ticks of a hundredth of a second (USER_HZ), whatever the kernel uses.
     let tick = Span::from_millis(10);
     let figures = stat.lines().next()?.strip_prefix("cpu ")?;
     let mut times = figures.split_whitespace().map(|word| Some(tick * word.parse::<u64>().ok()?));
     let mut next = || times.next().flatten();
     let (user, nice, system, idle) = (next()?, next()?, next()?, next()?);
-    // Later kernels tell more.
+    // Later kernels have more fields.
     let mut later = || next().unwrap_or_default();
     Some(CpuTimes { user, nice, system, idle, iowait: later(), irq: later(), softirq: later(), steal: later() })
 }
 
-/// The totals of a file of `/proc/pressure` (the kernel's `Documentation/accounting/psi.rst`).
+/// The totals in a file of `/proc/pressure` (the kernel's `Documentation/accounting/psi.rst`).
 pub fn stall(pressure: &str) -> Option<Stall> {
     let total = |kind: &str| {
         let line = pressure.lines().find_map(|line| line.strip_prefix(kind))?;
@@ -28,7 +26,7 @@ pub fn stall(pressure: &str) -> Option<Stall> {
     Some(Stall { some: total("some ")?, full: total("full ").unwrap_or_default() })
 }
 
-/// What `/proc/meminfo` tells of memory.
+/// Memory usage from `/proc/meminfo`.
 pub fn memory(meminfo: &str) -> Option<MemoryUse> {
     let kib = |name: &str| {
         let rest = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
@@ -42,8 +40,8 @@ pub fn memory(meminfo: &str) -> Option<MemoryUse> {
     })
 }
 
-/// A line of `/proc/diskstats` (the kernel's `Documentation/admin-guide/iostats.rst`): the device's
-/// numbers and what it was used since the system began, over no known time.
+/// A line of `/proc/diskstats` (the kernel's `Documentation/admin-guide/iostats.rst`): the device
+/// number and the totals since boot; the length of that time is not known.
 pub fn disk(line: &str) -> Option<((u64, u64), DiskUse)> {
     let mut words = line.split_ascii_whitespace();
     let mut number = || words.next()?.parse::<u64>().ok();
@@ -88,7 +86,7 @@ mod tests {
         let stat = "cpu  10 1 5 70 8 2 3 4 6 0\ncpu0 10 1 5 70 8 2 3 4 6 0\nintr 1 2";
         let times = cpu_times(stat).unwrap();
         assert_eq!(times.kinds().map(|(_, time)| time.as_nanos() / 10_000_000), [10, 1, 5, 2, 3, 4, 8, 70]);
-        // 103 ticks; those of guests are in the programs' already.
+        // 103 ticks; time of guests is included in that of user programs.
         assert_eq!(times.total(), Span::from_millis(1030));
         let before = cpu_times("cpu  4 1 5 60").unwrap();
         let since = times.since(&before);
@@ -100,7 +98,7 @@ mod tests {
     fn stalls_are_read_in_microseconds() {
         let io = "some avg10=1.50 avg60=0.00 avg300=0.00 total=2500\nfull avg10=0.00 avg60=0.00 avg300=0.00 total=40\n";
         assert_eq!(stall(io), Some(Stall { some: Span::from_micros(2500), full: Span::from_micros(40) }));
-        // Kernels before 5.13 have one line for processors.
+        // Kernels before 5.13 have only one line for processors.
         let cpu = stall("some avg10=0.00 avg60=0.00 avg300=0.00 total=7\n");
         assert_eq!(cpu, Some(Stall { some: Span::from_micros(7), full: Span::ZERO }));
         assert_eq!((stall(""), stall("some total=x")), (None, None));

@@ -1,11 +1,11 @@
-//! What is measured and what is concluded from it: when requests are due, the tape that records
-//! them, the run that tapes become, and criteria with their verdicts.
+//! Measurements and conclusions: schedules of due times, the tape that records requests, the run
+//! that tapes become, and criteria with their verdicts.
 //!
 //! ```text
 //!   Schedule ──due──► requests ──ends──► Tape (classes: counts, histograms, slices) ──► run::Run ──► Criterion ──► Verdict
 //! ```
 //!
-//! Formatting for people is the business of `report`; nothing here reads a clock.
+//! Formatting for people belongs to `report`; nothing here reads a clock.
 
 mod criterion;
 mod direction;
@@ -32,6 +32,6 @@ pub use schedule::Schedule;
 pub use tape::{Ended, Longest, Noted, Punctuality, Tape, TapeSecond, TapeSlice, Track};
 pub use window::{BINS_A_SECOND, DispatchTrace, Peak};
 
-/// The first part of every phase, left out of its tally: what an earlier phase left in queues
-/// drains then.
+/// The first part of every phase, which its tally leaves out because requests of the earlier phase
+/// may still be queued.
 pub const SETTLE: block::Span = block::Span::SECOND;

@@ -1,12 +1,11 @@
-//! The median of a few figures, and the interval that holds the median of all that could have been
-//! measured, whatever they are distributed like.
+//! The median of a few figures, with a confidence interval for the true median that assumes no
+//! particular distribution.
 //!
-//! With `n` figures in order the median lies below the smallest with a chance of one in `2^n`, and
-//! between the `k`-th from below and the `k`-th from above unless fewer than `k` of `n` coins fell
-//! on either side: for five figures it is between the smallest and the largest in 93.75 of 100
-//! cases.
+//! The true median is below the smallest of `n` figures with a probability of 1 in `2^n`. It is
+//! between the `k`-th smallest and the `k`-th largest unless fewer than `k` of `n` coins fell on
+//! one side. So for five figures it is between the smallest and the largest with 93.75 %.
 
-/// A median and how well it is known.
+/// A median and its confidence interval.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Median {
     /// The middle figure, or the mean of the two in the middle.
@@ -15,16 +14,16 @@ pub struct Median {
     pub low: f64,
     /// Its upper end.
     pub high: f64,
-    /// How often such an interval has the median in it, from 0 to 1.
+    /// Probability that such an interval contains the true median, from 0 to 1.
     pub confidence: f64,
 }
 
 impl Median {
-    /// The interval is the narrowest that has the median so often at least; where no interval does,
-    /// as with four figures or fewer, it is all of them.
+    /// The least confidence of the interval, which is the narrowest that has it. If no interval has
+    /// it, as with four figures or fewer, the interval spans all figures.
     pub const CONFIDENCE: f64 = 0.9;
 
-    /// Of these figures; `None` where there is none, or one is no number.
+    /// The median of these figures; `None` if there are none, or one is NaN.
     pub fn of(figures: &[f64]) -> Option<Median> {
         let mut sorted = figures.to_vec();
         if sorted.is_empty() || sorted.iter().any(|figure| figure.is_nan()) {
@@ -33,7 +32,7 @@ impl Median {
         sorted.sort_by(f64::total_cmp);
         let count = sorted.len();
         let value = (sorted[(count - 1) / 2] + sorted[count / 2]) / 2.0;
-        // The chance that at most `left_out` of `count` coins fall on one side, for both sides.
+        // Probability that at most `left_out` of `count` coins fall on one side, for both sides.
         let (mut left_out, mut term, mut below) = (0, 0.5f64.powi(count as i32), 0.0);
         let mut confidence = 1.0 - 2.0 * term;
         loop {
@@ -48,7 +47,7 @@ impl Median {
         Some(Median { value, low: sorted[left_out], high: sorted[count - 1 - left_out], confidence })
     }
 
-    /// Whether there were figures enough for the interval to be believed.
+    /// Whether there were enough figures for the confidence asked for.
     pub fn is_known(&self) -> bool {
         self.confidence >= Median::CONFIDENCE
     }
@@ -58,8 +57,8 @@ impl Median {
 mod tests {
     use super::*;
 
-    /// 1 - 2/32 of five; of eight the outermost are left out: 1 - 2 (1 + 8) / 256 = 0.9297, and
-    /// with two left out it would be 1 - 2 (1 + 8 + 28) / 256 = 0.71.
+    /// Of five figures 1 - 2/32. Of eight the outermost are left out: 1 - 2 (1 + 8) / 256 = 0.9297,
+    /// but 1 - 2 (1 + 8 + 28) / 256 = 0.71 with two left out on each side.
     #[test]
     fn the_interval_is_the_narrowest_that_is_believed() {
         let five = Median::of(&[3.0, 1.0, 2.0, 5.0, 4.0]).unwrap();

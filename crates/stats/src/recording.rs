@@ -1,8 +1,8 @@
-//! A run as tables, pages and criteria look at it: per-second intervals and per-phase histograms of
-//! every workload and storage object, with the plan, the phases and the machine they came from. It
-//! is made from a [`Run`](crate::run::Run), and from nothing else.
+//! A run as seen by tables, pages and criteria: per-second intervals and per-phase histograms of
+//! every workload and storage object, with the plan, the phases and the machine. It is only ever
+//! made from a [`Run`](crate::run::Run).
 //!
-//! Times in a recording are spans from the run's first phase on.
+//! Times in a recording are relative to the start of the run's first phase.
 
 mod floor;
 mod held_by;
@@ -14,7 +14,7 @@ use block::{Bytes, Span};
 /// One whole run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Recording {
-    /// Where it came from.
+    /// Its plan, command and version.
     pub origin: Origin,
     /// The machine.
     pub machine: Machine,
@@ -22,33 +22,33 @@ pub struct Recording {
     pub scale: Option<Scale>,
     /// The phases, in order.
     pub phases: Vec<Phase>,
-    /// What the clients saw.
+    /// Each workload as its clients saw it.
     pub workloads: Vec<WorkloadRecord>,
-    /// What the server saw at its gate.
+    /// Each storage object as the server's gate saw it.
     pub objects: Vec<ObjectRecord>,
-    /// What the partitions of its cache did in each phase.
+    /// Activity of the cache's partitions in each phase.
     pub partitions: Vec<PartitionRecord>,
-    /// What the host did meanwhile; nothing in virtual time.
+    /// Host statistics during the run; empty in virtual time.
     pub host: HostRecord,
     /// The verdicts.
     pub verdicts: Vec<Verdict>,
-    /// What the reader must know: fallbacks taken, limits met, doubts about the figures. One line
-    /// each.
+    /// What the reader must know: fallbacks, limits that were reached, doubts about the figures.
+    /// One line each.
     pub notes: Vec<String>,
 }
 
-/// Where a run came from.
+/// The origin of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Origin {
     /// The plan's title.
     pub title: String,
-    /// The plan file, whole, as run.
+    /// The text of the plan file, as run.
     pub plan: String,
     /// The command that repeats the run.
     pub command: String,
     /// The program's version.
     pub version: String,
-    /// The seed of every random choice.
+    /// Seed of all random choices.
     pub seed: u64,
     /// When it started, in milliseconds since 1970 (UTC).
     pub started_unix_ms: u64,
@@ -61,13 +61,13 @@ pub struct Origin {
 }
 
 impl Origin {
-    /// What a second's count of operations is called.
+    /// The unit of operation rates.
     pub fn rate_unit(&self) -> &'static str {
         if self.transactions { "TPS" } else { "IOPS" }
     }
 }
 
-/// The machine, as far as it can be told; empty strings where it cannot.
+/// The machine, as far as it is known; unknown texts are empty.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Machine {
     /// The host's name.
@@ -86,15 +86,14 @@ pub struct Machine {
     pub backend: String,
 }
 
-/// How the published figures became this machine's.
+/// How the published figures were scaled to this machine.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scale {
-    /// What depths and limits were multiplied by.
+    /// Factor for depths and limits.
     pub factor: f64,
-    /// What the plan says its machine could do, in IOPS.
+    /// The rate of the published machine, in IOPS.
     pub published_iops: f64,
-    /// What this machine can do by the measuring before the run, in IOPS; `None` when the factor
-    /// was given.
+    /// The rate of this machine, measured before the run, in IOPS; `None` if the factor was given.
     pub measured_iops: Option<f64>,
 }
 
@@ -105,28 +104,28 @@ pub struct Phase {
     pub name: String,
     /// What it shows, one line.
     pub about: String,
-    /// The administrators' lines that were run at its start, as run (scaled).
+    /// The administrators' commands at its start, as run (scaled).
     pub commands: Vec<String>,
-    /// The same lines as the plan has them.
+    /// The same commands as written in the plan.
     pub commands_published: Vec<String>,
     /// Start, after its commands took effect.
     pub start: Span,
     /// End.
     pub end: Span,
-    /// Time in which the server's thread was kept from the processor, beyond what its limits make
-    /// up for afterwards.
+    /// Time in which the server's thread was ready but did not run, beyond what its limits make up
+    /// for afterwards.
     pub stalled: Span,
 }
 
 impl Phase {
-    /// How long it was.
+    /// Its length.
     pub fn length(&self) -> Span {
         self.end.saturating_sub(self.start)
     }
 }
 
-/// Operations and bytes, by direction. `other` counts trims, zeroes and the rest; flushes are told
-/// beside the whole.
+/// Operations and bytes by direction. `other` counts trims, zeroes and the rest; flushes are not
+/// included.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
     /// Reads.
@@ -139,7 +138,7 @@ pub struct Counts {
     pub read_bytes: u64,
     /// Bytes written.
     pub write_bytes: u64,
-    /// Failed.
+    /// Failed operations.
     pub faults: u64,
 }
 
@@ -154,14 +153,14 @@ impl Counts {
         self.read_bytes + self.write_bytes
     }
 
-    /// Whether it is known how many bytes they moved, or nothing was done: transactions do not
-    /// tell.
+    /// Whether the number of bytes is known, or there were no operations. It is not known for
+    /// transactions.
     pub fn has_bytes(&self) -> bool {
         self.bytes() > 0 || self.ops() == 0
     }
 }
 
-/// One workload: what a client asked and how long it took.
+/// One workload, as its client saw it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WorkloadRecord {
     /// Its name in the plan (`server1`).
@@ -171,118 +170,115 @@ pub struct WorkloadRecord {
     /// The path of the storage object it uses (`svm01:/vol/vol1/lun1`), or the name of another
     /// place.
     pub object: String,
-    /// What kind of place that is, as [`run::RunPlace`](crate::run::RunPlace) has it.
+    /// The kind of that place; see [`run::RunPlace`](crate::run::RunPlace).
     pub kind: String,
-    /// A second each.
+    /// One for each second.
     pub intervals: Vec<Interval>,
     /// One for each phase, in the order of [`Recording::phases`].
     pub tallies: Vec<Tally>,
-    /// Write cycles, where the workload writes in cycles.
+    /// Its write cycles, if it writes in cycles.
     pub cycles: Vec<CycleRecord>,
 }
 
-/// A write cycle of a workload that writes in bursts. Times are spans from its phase's start on, or
-/// lengths.
+/// A write cycle of a workload that writes in bursts. Times are relative to the start of its phase,
+/// or lengths.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CycleRecord {
-    /// Its phase's place in [`Recording::phases`].
+    /// Index of its phase in [`Recording::phases`].
     pub phase: u32,
     /// When it was due.
     pub due: Span,
-    /// When it began; later than due where the one before was not over.
+    /// When it began; later than due if the cycle before was not over.
     pub start: Span,
     /// How long the writer slept before it.
     pub sleep: Span,
-    /// The journal, made durable.
+    /// Time to write the journal durably.
     pub wij: Span,
-    /// The writes to their places, made durable.
+    /// Time to write the blocks to their places durably.
     pub write: Span,
     /// From its start until the journal was cleared.
     pub cycle: Span,
-    /// Blocks written to their places.
+    /// Number of blocks written to their places.
     pub blocks: u64,
 }
 
-/// One second (the last of a run may be shorter) of a workload.
+/// One second of a workload (the last of a run may be shorter).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Interval {
     /// Its start.
     pub start: Span,
     /// Its length.
     pub length: Span,
-    /// What completed.
+    /// Completed operations.
     pub counts: Counts,
-    /// From due to end; `None` of no request.
+    /// Response times, from due to end; `None` without requests.
     pub response: Option<Times>,
-    /// In the device, as the server tells it; where no server does, from hand-over to end.
+    /// Device times from the server; without a server, service times from hand-over to end.
     pub service: Option<Times>,
-    /// Requests outstanding at its end, where that was noted.
+    /// Requests outstanding at its end, if recorded.
     pub outstanding: Option<u32>,
-    /// Where what the client waited was spent, as the server tells it.
+    /// Mean waiting times by place, from the server.
     pub waits: Waits,
-    /// What held it back, as the server tells it.
+    /// What held it back, from the server.
     pub held_by: HeldBy,
-    /// Whose ceiling or budget that was: the place in [`Recording::objects`].
+    /// Owner of the limit that held it back: an index in [`Recording::objects`].
     pub held_at: Option<u32>,
-    /// How the floor fared that it is under.
+    /// State of the floor that covers it.
     pub floor: FloorFared,
-    /// What its reads asked of the server's cache, as the server tells it; nothing where it has
-    /// none.
+    /// Cache hits and misses of its reads, from the server; zero without a cache.
     pub cached: Hits,
 }
 
 /// One phase of a workload.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tally {
-    /// How long it was measured.
+    /// Measured time.
     pub length: Span,
-    /// What completed.
+    /// Completed operations.
     pub counts: Counts,
-    /// From due to end.
+    /// Response times, from due to end.
     pub response: Histogram,
-    /// From hand-over to end.
+    /// Service times, from hand-over to end.
     pub service: Histogram,
-    /// Waited in the QoS gate, as the server tells it.
+    /// Times in the QoS gate, from the server.
     pub queued: Histogram,
-    /// In the device, as the server tells it; where no server does, from hand-over to end.
+    /// Device times from the server; without a server, service times.
     pub device: Histogram,
-    /// Requests of an open loop that were made later than they were due; `None` of a closed one,
-    /// and where nobody counted.
+    /// Requests of an open loop that were made late; `None` for a closed loop, and if they were not
+    /// counted.
     pub late: Option<u64>,
-    /// The longest delay of such a request.
+    /// The longest delay of a late request.
     pub late_max: Option<Span>,
-    /// Requests of an open loop that were due while as many as allowed were outstanding; `None` of
-    /// a closed one, and where nobody counted.
+    /// Requests of an open loop that were held by its cap; `None` for a closed loop, and if they
+    /// were not counted.
     pub held: Option<u64>,
-    /// Requests of an open loop that were due by the end and not made by then; where the same
-    /// arrival goes on in the next phase, they may be made there. `None` of a closed one, and where
-    /// nobody counted.
+    /// Requests of an open loop that were due by the end and not made by then. If the same arrival
+    /// continues in the next phase, they may be made there. `None` for a closed loop, and if they
+    /// were not counted.
     pub never_sent: Option<u64>,
-    /// The times of the classes apart, where they were told apart; those of the whole are their
-    /// sum.
+    /// Times of the single classes, if known; those of the whole are their sum.
     pub parts: Vec<Part>,
 }
 
-/// The times of one class of a tally's requests.
+/// Times of one class of a tally's requests.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// Which.
+    /// The class.
     pub class: Class,
-    /// From due to end.
+    /// Response times, from due to end.
     pub response: Histogram,
-    /// From hand-over to end.
+    /// Service times, from hand-over to end.
     pub service: Histogram,
 }
 
-/// Mean time a request waited, by where.
+/// Mean waiting time of a request, by place and cause.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
     /// In the QoS gate, held by a ceiling.
     pub ceiling: Span,
     /// In the QoS gate, for others' floors.
     pub floors: Span,
-    /// In the QoS gate, for its turn, for the device to take more, or for a server that did not
-    /// run.
+    /// In the QoS gate, for its turn, for room in the device, or for a server that did not run.
     pub turn: Span,
     /// In the device.
     pub device: Span,
@@ -291,91 +287,92 @@ pub struct Waits {
 /// What held a workload back for most of an interval.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Copy, PartialOrd, Ord)]
 pub enum HeldBy {
-    /// Nothing: it got what it asked for.
+    /// Nothing: it made all the requests that it wanted to.
     #[default]
     Nothing,
     /// Its own ceiling in IOPS.
     CeilingIops,
     /// Its own ceiling in bytes per second.
     CeilingThroughput,
-    /// The budget shared with others, in IOPS.
+    /// The limit shared with others, in IOPS.
     SharedIops,
-    /// The budget shared with others, in bytes per second.
+    /// The limit shared with others, in bytes per second.
     SharedThroughput,
-    /// The floors of others.
+    /// Floors of others.
     Floors,
-    /// The disk (or whatever serves below the gate).
+    /// The disk, or whatever else is below the gate.
     Disk,
-    /// The processor: the server or the client had no time left.
+    /// The processor of server or client was saturated.
     Cpu,
-    /// Its own depth: it did not ask for more.
+    /// Its own depth: it did not make more requests.
     Depth,
     /// Its own pace: it made as many requests as its client can, or as its plan asks for.
     Pace,
-    /// The server did not run: its processor was away while requests waited that might have gone.
+    /// The server did not run, while requests waited that could have gone.
     Stalled,
-    /// What the server's link may carry of all connections.
+    /// The limit of the server's link for all connections.
     Link,
-    /// What the server's link may carry of one connection.
+    /// The limit of the server's link for one connection.
     Flow,
-    /// What the server's link may carry of all connections while it has credit.
+    /// The limit of the server's link for all connections while it has credit.
     Burst,
 }
 
-/// How a floor fared over an interval.
+/// Whether a floor was met over an interval, and if not why.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum FloorFared {
-    /// There is none.
+    /// There is no floor.
     #[default]
     NotSet,
     /// Its owner got at least the floor, or everything it asked for.
     Met,
     /// Missed: its owner keeps too few requests outstanding, and needs this many.
     NeedsOutstanding(u64),
-    /// Missed: the floors together are more than the backend can do. Each is held at this many
-    /// thousandths.
+    /// Missed: the sum of the floors exceeds what the backend can do, so each is scaled to this
+    /// many thousandths.
     Overcommitted(u32),
-    /// Missed: a ceiling is in the way.
+    /// Missed: a ceiling is lower.
     CeilingAbove,
-    /// Missed: the server's link does not carry as much.
+    /// Missed: the server's link has a lower limit.
     LinkAbove,
-    /// Missed: the scheduler is still making room.
+    /// Missed: the scheduler is still adjusting.
     Adjusting,
-    /// Missed: half of its requests take so many nanoseconds where the others are held back most.
+    /// Missed: a floor by latency whose median is at best this many nanoseconds, with others held
+    /// back as far as possible.
     TakesAtBest(u64),
-    /// Missed: holding the others back did not help, and is tried again later.
+    /// Missed: holding others back did not help; it is tried again later.
     NotHelped,
 }
 
-/// One storage object as the server saw it.
+/// A storage object as the server saw it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ObjectRecord {
     /// Its path (`svm01:/vol/vol1`), or a shared group's name.
     pub path: String,
     /// Whether it is a shared policy group.
     pub is_group: bool,
-    /// Space it used when the run began; `None` where nobody told.
+    /// Space it used when the run began; `None` if not known.
     pub used_start: Option<Bytes>,
-    /// Space it used at the run's end.
+    /// Space it used when the run ended.
     pub used_end: Option<Bytes>,
     /// Dispatches to the device.
     pub trace: DispatchTrace,
-    /// For each phase the ceiling and floor in force, in the order of [`Recording::phases`].
+    /// The limits in force in each phase, in the order of [`Recording::phases`].
     pub limits: Vec<LimitsInForce>,
 }
 
-/// The numbers in force for an object in a phase.
+/// The limits in force for an object in a phase.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct LimitsInForce {
-    /// The policy group's name; empty without one.
+    /// Name of the policy group; empty if there is none.
     pub policy: String,
-    /// Most operations per second.
+    /// Ceiling in operations per second.
     pub ceiling_iops: Option<u64>,
-    /// Most bytes per second.
+    /// Ceiling in bytes per second.
     pub ceiling_bytes: Option<u64>,
-    /// Least operations per second.
+    /// Floor in operations per second.
     pub floor_iops: Option<u64>,
-    /// Least bytes per second.
+    /// Floor in bytes per second.
     pub floor_bytes: Option<u64>,
 }
 
@@ -451,7 +448,7 @@ impl std::fmt::Display for FloorFared {
     }
 }
 
-/// A count over a length as a rate; zero for no length.
+/// A count divided by a length; zero if the length is zero.
 fn per_second(count: u64, length: Span) -> f64 {
     if length == Span::ZERO { 0.0 } else { count as f64 / length.as_secs_f64() }
 }

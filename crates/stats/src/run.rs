@@ -1,5 +1,5 @@
-//! What any run was, whichever tool made it: the one root that is kept, queried, compared and
-//! shown.
+//! The result of any run, whichever tool made it: the root of everything that is stored, queried,
+//! compared and shown.
 //!
 //! ```text
 //!   Run ─┬─ Place    what was loaded          Point ── a stretch: a plan's phase, a ramp's run, a stage of a job file
@@ -9,12 +9,12 @@
 //!        ├─ GateSeries  actor:                where its requests waited, what held it back
 //!   Host ┴─ DeviceSeries                     what the machine and the devices under the places did meanwhile
 //! ```
-//! Two rules make figures of all tools comparable. What is not known is `None`, never zero. And
-//! every cell and series of the class [`Class::ALL`] is the whole of its actor; the other classes
-//! are parts of it, so that nothing is counted twice, except flushes and journals, which are told
-//! beside it: they are what the work costs, and nobody's tables count them.
+//! Two rules make the figures of all tools comparable. What is not known is `None`, never zero. And
+//! every cell and series of the class [`Class::ALL`] is the whole of its actor. The other classes
+//! are parts of it, so that nothing is counted twice, except flushes and journals. Those are kept
+//! beside the whole: they are overhead, which tables do not count as work.
 //!
-//! Times are spans from the start of the first point on.
+//! Times are relative to the start of the first point.
 
 mod class;
 mod compare;
@@ -45,58 +45,58 @@ use block::Span;
 /// One whole run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Run {
-    /// Where it came from.
+    /// Its origin: tool, command, text, version.
     pub identity: Identity,
-    /// The machine that put the load on.
+    /// The machine that made the load.
     pub machine: Machine,
-    /// What the user said of it: pairs of key and word.
+    /// The user's labels: pairs of key and word.
     pub labels: Vec<(String, String)>,
-    /// How published figures became this machine's, where a plan was scaled.
+    /// How published figures were scaled to this machine, if a plan was scaled.
     pub scale: Option<Scale>,
-    /// What was loaded.
+    /// The storage that was loaded.
     pub places: Vec<RunPlace>,
-    /// Who loaded it.
+    /// What made the load.
     pub actors: Vec<RunActor>,
-    /// The stretches, in order of time.
+    /// The points, in order of time.
     pub points: Vec<Point>,
-    /// What was asked for, in figures and words.
+    /// The settings, as figures and words.
     pub settings: Vec<Setting>,
-    /// What each class of each actor did in each point.
+    /// Results by point, actor and class.
     pub cells: Vec<Cell>,
-    /// The same over time.
+    /// Results over time.
     pub series: Vec<Series>,
-    /// What a QoS gate said of each actor over time.
+    /// Statistics of a QoS gate for each actor over time.
     pub gates: Vec<GateSeries>,
-    /// What the host did meanwhile; nothing in virtual time.
+    /// Host statistics during the run; empty in virtual time.
     pub host: HostRecord,
-    /// What happened at one moment.
+    /// Single events.
     pub events: Vec<Event>,
-    /// Write cycles, each with its actor's number.
+    /// Write cycles, each with its actor's index.
     pub cycles: Vec<(u32, CycleRecord)>,
-    /// What a server saw of its objects.
+    /// Storage objects as a server saw them.
     pub objects: Vec<ObjectRecord>,
-    /// What the partitions of its cache did in each point.
+    /// Activity of the cache's partitions in each point.
     pub partitions: Vec<PartitionRecord>,
-    /// Whether it was what was asked for.
+    /// The verdicts of its criteria.
     pub verdicts: Vec<Verdict>,
     /// What the reader must know. One line each.
     pub notes: Vec<String>,
 }
 
-/// Where a run came from.
+/// The origin of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Identity {
     /// The command that made it: `fio`, `ramp`, `ranread`, `orion`, `run`, `demo`, `simulate`.
     pub tool: String,
-    /// A line about it.
+    /// A one-line title.
     pub title: String,
     /// The command that repeats it.
     pub command: String,
-    /// The plan or job file, whole, as run; empty where there was none.
+    /// The text of the plan or job file, as run; empty if there was none.
     pub text: String,
     /// The program's version.
     pub version: String,
-    /// The seed of all chance.
+    /// Seed of all random choices.
     pub seed: u64,
     /// When it started, in milliseconds since 1970 (UTC).
     pub started_unix_ms: u64,
@@ -107,7 +107,7 @@ pub struct Identity {
 }
 
 impl Identity {
-    /// What a second's count of operations is called: those of order entry are transactions.
+    /// The unit of operation rates; for order entry operations are transactions.
     pub fn rate_unit(&self) -> &'static str {
         Origin { transactions: self.has_transactions(), ..Origin::default() }.rate_unit()
     }
@@ -121,16 +121,16 @@ impl Identity {
 /// How a run ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
-    /// It did not yet, or the program was killed: what is there was measured.
+    /// It has not ended, or the program was killed; everything stored was measured.
     Running,
-    /// As it should.
+    /// It completed.
     #[default]
     Ended,
-    /// Before its end: stopped by hand, or by a failure.
+    /// It ended early, by hand or by a failure.
     CutShort,
 }
 
-/// What was loaded.
+/// A place that was loaded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunPlace {
     /// `file`, `device`, `nbd`, `null`, `volume`, `folder`.
@@ -141,55 +141,54 @@ pub struct RunPlace {
     pub size: Option<u64>,
 }
 
-/// Who loaded: a job, a workload, a database.
+/// What made load: a job, a workload, a database.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct RunActor {
     /// Its name.
     pub name: String,
-    /// The host it ran on or stood for; empty where there is but one.
+    /// The host it ran on or stood for; empty if there is only one.
     pub host: String,
-    /// The group it is reported with.
+    /// The group in which it is reported.
     pub group: Option<u32>,
-    /// What it loaded: a place's number.
+    /// Index of the place that it loaded.
     pub place: Option<u32>,
 }
 
-/// A stretch of a run.
+/// A section of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Point {
     /// Its name.
     pub name: String,
     /// What it shows, one line.
     pub about: String,
-    /// Which arm of the experiment it belongs to, where arms take turns; empty otherwise.
+    /// Name of the experiment's arm, if arms take turns; otherwise empty.
     pub arm: String,
-    /// Administrators' lines that were run at its start, as run.
+    /// Administrators' commands at its start, as run.
     pub commands: Vec<String>,
-    /// The same lines as the plan has them.
+    /// The same commands as written in the plan.
     pub commands_published: Vec<String>,
     /// Its start.
     pub start: Span,
     /// Its end.
     pub end: Span,
-    /// Time in which a server's thread was kept from the processor; `None` where there was no
-    /// server to tell.
+    /// Time in which a server's thread was ready but did not run; `None` without a server.
     pub stalled: Option<Span>,
 }
 
-/// What was asked for.
+/// A setting of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// In which point; `None` in all.
+    /// Index of the point it applies to; `None` for all.
     pub point: Option<u32>,
-    /// Of which actor; `None` of all.
+    /// Index of the actor it applies to; `None` for all.
     pub actor: Option<u32>,
     /// Its name with its unit: `block_bytes`, `depth`, `rate_iops`, `read_percent`.
     pub key: String,
-    /// What it was.
+    /// Its value.
     pub value: Value,
 }
 
-/// What a setting was.
+/// The value of a setting.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Value {
     /// A figure, in the unit of the setting's name.
@@ -198,40 +197,39 @@ pub enum Value {
     Word(String),
 }
 
-/// What a class of an actor did in a point.
+/// Results of a class of an actor in a point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cell {
-    /// The point's number.
+    /// Index of the point.
     pub point: u32,
-    /// The actor's number.
+    /// Index of the actor.
     pub actor: u32,
     /// The class.
     pub class: Class,
-    /// For how long it was measured.
+    /// Measured time.
     pub measured: Span,
-    /// What ended well.
+    /// Successful requests.
     pub ops: u64,
-    /// Its bytes; `None` for what moves none.
+    /// Their bytes; `None` for a class that transfers none.
     pub bytes: Option<u64>,
-    /// What failed.
+    /// Failed requests.
     pub failed: Option<u64>,
-    /// What moved less than asked.
+    /// Requests that transferred less than asked.
     pub short: Option<u64>,
-    /// Made late by the schedule of an open loop; these four are `None` where there was no
-    /// schedule.
+    /// Requests of an open loop made late; these four are `None` without a schedule.
     pub late: Option<u64>,
     /// The longest time between due and made.
     pub late_max: Option<Span>,
-    /// Due while as many as allowed were in flight.
+    /// Requests that were due while the cap was reached.
     pub held: Option<u64>,
-    /// Due by the end and not made by then.
+    /// Requests that were due by the end and not made.
     pub never_sent: Option<u64>,
-    /// How long requests took, by kind; none that is empty.
+    /// Latencies of requests by kind, without empty histograms.
     pub latencies: Vec<(Kind, Histogram)>,
 }
 
 impl Cell {
-    /// An empty one.
+    /// An empty cell.
     pub fn new(point: u32, actor: u32, class: Class, measured: Span) -> Cell {
         Cell {
             point,
@@ -250,7 +248,7 @@ impl Cell {
         }
     }
 
-    /// With a histogram of that kind, unless it is empty.
+    /// Adds a histogram of that kind, unless it is empty.
     #[must_use]
     pub fn with(mut self, kind: Kind, histogram: &Histogram) -> Cell {
         if histogram.count() > 0 {
@@ -259,7 +257,7 @@ impl Cell {
         self
     }
 
-    /// With the sums of what its parts took, for each kind that all of them know.
+    /// Adds the merged histograms of its parts, for each kind that all of them have.
     #[must_use]
     pub fn summed(self, parts: &[Cell]) -> Cell {
         let parts: Vec<&Cell> = parts.iter().filter(|part| part.class.is_part() && part.ops > 0).collect();
@@ -270,54 +268,54 @@ impl Cell {
         })
     }
 
-    /// Its histogram of that kind.
+    /// The histogram of that kind.
     pub fn latency(&self, kind: Kind) -> Option<&Histogram> {
         self.latencies.iter().find(|(of, _)| *of == kind).map(|(_, histogram)| histogram)
     }
 }
 
-/// What a class of an actor did over time.
+/// Results of a class of an actor over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Series {
-    /// The actor's number.
+    /// Index of the actor.
     pub actor: u32,
     /// The class.
     pub class: Class,
-    /// In order of time.
+    /// Slices in order of time.
     pub slices: Vec<Slice>,
-    /// Their minutes, in order of time; none where nobody kept histograms of them.
+    /// Response times by minute, in order of time; empty if no histograms of minutes were kept.
     pub minutes: Vec<Minute>,
 }
 
-/// About a second.
+/// Results of about a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Slice {
     /// Its start.
     pub start: Span,
     /// Its length.
     pub length: Span,
-    /// What ended well in it.
+    /// Successful requests.
     pub ops: u64,
     /// Its bytes.
     pub bytes: Option<u64>,
-    /// What failed.
+    /// Failed requests.
     pub failed: Option<u64>,
-    /// From due to end.
+    /// Response times, from due to end.
     pub response: Option<Times>,
-    /// From hand-over to end, or in the device where a server tells it.
+    /// Service times, from hand-over to end; device times if a server reports them.
     pub service: Option<Times>,
     /// Requests outstanding at its end.
     pub outstanding: Option<u32>,
 }
 
-/// How long the requests of a slice took.
+/// Latencies of the requests of a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Times {
-    /// How many there were; above zero.
+    /// Number of requests; above zero.
     pub count: u64,
     /// Their mean.
     pub mean: Span,
-    /// Percentiles and the longest, where a histogram was kept for so short a time.
+    /// Percentiles, if a histogram was kept for so short a time.
     pub spread: Option<Spread>,
     /// The longest.
     pub max: Option<Span>,
@@ -328,14 +326,15 @@ pub struct Times {
 pub struct Spread {
     /// The median.
     pub p50: Span,
-    /// 99 % are at most this.
+    /// The 99th percentile.
     pub p99: Span,
-    /// 99.9 % are at most this.
+    /// The 99.9th percentile.
     pub p999: Span,
 }
 
 impl Times {
-    /// Of a summary; `None` of an empty one. One with a mean and no longest never had percentiles.
+    /// Times from a summary; `None` if it is empty. A summary with a mean but no maximum has no
+    /// percentiles.
     pub fn of(summary: &Summary) -> Option<Times> {
         let Summary { count, mean, p50, p99, p999, max } = *summary;
         let known = [p50, p99, p999, max] != [Span::ZERO; 4] || mean == Span::ZERO;
@@ -343,40 +342,41 @@ impl Times {
         (count > 0).then(|| Times { count, mean, spread, max: known.then_some(max) }.rounded())
     }
 
-    /// With mean and longest to four digits, within half a thousandth: a second is no surer than
-    /// that, and the noise of further digits is most of what a long run takes to keep.
+    /// Rounds mean and maximum to four digits, a relative error of half a thousandth. A second's
+    /// figures are no more exact, and the noise in further digits would be most of the storage of a
+    /// long run.
     #[must_use]
     pub fn rounded(self) -> Times {
         Times { mean: to_four_digits(self.mean), max: self.max.map(to_four_digits), ..self }
     }
 
-    /// Of a sum over `count` requests; `None` of none.
+    /// Times from a sum over `count` requests; `None` if there are none.
     pub fn of_sum(count: u64, sum: Span, max: Option<Span>) -> Option<Times> {
         (count > 0).then(|| Times { count, mean: sum / count, spread: None, max }.rounded())
     }
 
-    /// The median, where percentiles are known.
+    /// The median, if percentiles are known.
     pub fn p50(&self) -> Option<Span> {
         self.spread.map(|spread| spread.p50)
     }
 
-    /// What 99 % are at most, where percentiles are known.
+    /// The 99th percentile, if percentiles are known.
     pub fn p99(&self) -> Option<Span> {
         self.spread.map(|spread| spread.p99)
     }
 
-    /// What 99.9 % are at most, where percentiles are known.
+    /// The 99.9th percentile, if percentiles are known.
     pub fn p999(&self) -> Option<Span> {
         self.spread.map(|spread| spread.p999)
     }
 }
 
-/// What a QoS gate said of an actor over time.
+/// Statistics of a QoS gate for an actor over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateSeries {
-    /// The actor's number.
+    /// Index of the actor.
     pub actor: u32,
-    /// In order of time.
+    /// Rows in order of time.
     pub rows: Vec<GateRow>,
 }
 
@@ -387,29 +387,29 @@ pub struct GateRow {
     pub start: Span,
     /// Its length.
     pub length: Span,
-    /// Where a request waited, on average.
+    /// Mean waiting times of a request.
     pub waits: Waits,
     /// What held the actor back.
     pub held_by: HeldBy,
-    /// Whose ceiling or budget that was: a number among [`Run::objects`].
+    /// Owner of the limit that held it back: an index in [`Run::objects`].
     pub held_at: Option<u32>,
-    /// How its floor fared.
+    /// State of the floor that covers it.
     pub floor: FloorFared,
-    /// What its reads asked of the server's cache.
+    /// Hits and misses of its reads in the server's cache.
     pub cached: Hits,
 }
 
-/// Pages that reads asked for of a cache.
+/// Hits and misses of a cache, in pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Hits {
-    /// Those that were there.
+    /// Pages that were found.
     pub found: u64,
-    /// Those that were not.
+    /// Pages that were not found.
     pub missed: u64,
 }
 
 impl Hits {
-    /// The part that was there; `None` where none was asked for.
+    /// Hit ratio; `None` if no pages were requested.
     pub fn share(self) -> Option<f64> {
         let asked = self.found + self.missed;
         (asked > 0).then(|| self.found as f64 / asked as f64)
@@ -423,32 +423,32 @@ impl std::ops::AddAssign for Hits {
     }
 }
 
-/// Something that happened at one moment.
+/// An event.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Event {
-    /// In which point.
+    /// Index of the point.
     pub point: Option<u32>,
-    /// To which actor.
+    /// Index of the actor.
     pub actor: Option<u32>,
-    /// When.
+    /// Its time.
     pub at: Span,
     /// What, in a word: `failure`, `connections_lost`, `mismatch`.
     pub kind: String,
-    /// The words that go with it.
+    /// Its text.
     pub name: String,
-    /// The figure that goes with it.
+    /// Its figure.
     pub number: Option<f64>,
 }
 
 impl Point {
-    /// How long it was.
+    /// Its length.
     pub fn length(&self) -> Span {
         self.end.saturating_sub(self.start)
     }
 }
 
 impl Run {
-    /// The number of the place of this kind and name, a new one if it was not there.
+    /// The index of a place, which is added if it is new.
     pub fn place(&mut self, place: RunPlace) -> u32 {
         let same = |other: &RunPlace| (&other.kind, &other.name) == (&place.kind, &place.name);
         let number = self.places.iter().position(same).unwrap_or_else(|| {
@@ -458,23 +458,23 @@ impl Run {
         number as u32
     }
 
-    /// Adds an actor of that name at a place; its number.
+    /// Adds an actor at a place; returns its index.
     pub fn add_actor(&mut self, name: impl Into<String>, place: Option<u32>) -> u32 {
         self.actors.push(RunActor { name: name.into(), place, ..RunActor::default() });
         self.actors.len() as u32 - 1
     }
 
-    /// The cell of that class.
+    /// The cell with these keys.
     pub fn cell(&self, point: u32, actor: u32, class: &Class) -> Option<&Cell> {
         self.cells.iter().find(|cell| (cell.point, cell.actor, &cell.class) == (point, actor, class))
     }
 
-    /// The series of that class.
+    /// The series with these keys.
     pub fn series(&self, actor: u32, class: &Class) -> Option<&Series> {
         self.series.iter().find(|series| (series.actor, &series.class) == (actor, class))
     }
 
-    /// Adds a setting of all points.
+    /// Adds a setting for all points.
     pub fn set(&mut self, actor: Option<u32>, key: &str, value: impl Into<Value>) {
         self.settings.push(Setting { point: None, actor, key: key.into(), value: value.into() });
     }
@@ -492,7 +492,7 @@ impl From<&str> for Value {
     }
 }
 
-/// Within half a thousandth.
+/// Rounds to four digits, within half a thousandth.
 fn to_four_digits(span: Span) -> Span {
     let ns = span.as_nanos();
     let last = 10u64.pow(ns.checked_ilog10().unwrap_or(0).saturating_sub(3));

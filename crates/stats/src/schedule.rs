@@ -1,33 +1,33 @@
-//! When requests of a rate are due: exactly, in whole nanoseconds, without drift.
+//! Due times of requests at a rate: exact, in whole nanoseconds, without drift.
 //!
-//! After `u` units (requests, or bytes) a request is due `⌈u × 10^9 / rate⌉` ns from the start, so
-//! the first is due at once and request `k` (from 0) at `k / rate`. It never looks at how the
-//! storage keeps up. Rounding is upwards: a request is never made before it is due. The remainder
-//! of each division is carried on, so that rounding never adds up.
+//! A request that follows `u` units (requests or bytes) is due `⌈u × 10^9 / rate⌉` ns after the
+//! start. So the first is due at once and request `k` (from 0) at `k / rate`, whatever the storage
+//! does. Times are rounded up, because a request must not be made early. The remainder of each
+//! division is carried on, so rounding does not accumulate.
 
 use block::{Span, Time};
 
-/// Due times at an even rate.
+/// Due times at a constant rate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
     /// The exact position is `whole + part / rate` ns.
     whole: u64,
     part: u64,
     rate: u64,
-    /// Nanoseconds in which `rate` units are due.
+    /// Time in nanoseconds in which `rate` units are due.
     per: u64,
-    /// The last step in units, and as `step_whole + step_part / rate` ns: most steps are the same
-    /// as the one before.
+    /// The last step in units, and as `step_whole + step_part / rate` ns; cached, because most
+    /// steps are equal.
     step: u64,
     step_whole: u64,
     step_part: u64,
 }
 
 impl Schedule {
-    /// `rate` units in every `per`, from `start` on; at least one unit.
+    /// A schedule of `rate` units in every `per`, from `start` on; at least one unit.
     ///
     /// # Panics
-    /// `rate` is above 2^63, which no sum of two parts must pass.
+    /// If `rate` is above 2^63, because the sum of two fractional parts must not overflow.
     pub fn new(start: Time, rate: u64, per: Span) -> Schedule {
         assert!(rate <= 1 << 63, "{rate} units");
         let (rate, per) = (rate.max(1), per.as_nanos());
@@ -40,7 +40,7 @@ impl Schedule {
         Time::from_nanos(self.whole.saturating_add(u64::from(self.part > 0)))
     }
 
-    /// On to the request that is due `units` later.
+    /// Moves on to the next request, due `units` later.
     #[inline]
     pub fn advance(&mut self, units: u64) {
         if units != self.step {
@@ -52,13 +52,12 @@ impl Schedule {
         self.whole = self.whole.saturating_add(self.step_whole + carry);
     }
 
-    /// Puts all that is still to come off by `span`.
+    /// Moves all future due times back by `span`.
     pub fn postpone(&mut self, span: Span) {
         self.whole = self.whole.saturating_add(span.as_nanos());
     }
 
-    /// How many requests, `units` (above zero) apart, are due by `now`. Leaves the schedule where
-    /// it is.
+    /// How many requests, `units` (above zero) apart, are due by `now`. Does not move the schedule.
     pub fn due_by(&self, now: Time, units: u64) -> u64 {
         if self.due() > now {
             return 0;
@@ -114,8 +113,8 @@ mod tests {
     }
 
     proptest! {
-        /// By time t, `⌊rate × t⌋ + 1` requests are due, counted by division and by walking; and
-        /// wherever it stands.
+        /// By time t, `⌊rate × t⌋ + 1` requests are due, whether counted by division or step by
+        /// step, from any position.
         #[test]
         fn as_many_are_due_as_the_rate_says(
             rate in 1u64..2_000_000, seconds in 1u64..200, start in 0u64..1 << 60, t in 0u64..5_000_000, before in 0u64..5,

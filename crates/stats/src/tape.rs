@@ -1,15 +1,14 @@
-//! The recorder: what an actor's requests did, class by class, whatever kind of work it is.
+//! The recorder: records an actor's requests by class, for any kind of work.
 //!
 //! ```text
 //!   due ──lateness──► made ──submission──► handed over ──service──► end
 //!    └────────────────────────── response ───────────────────────────┘
 //! ```
 //! In a closed loop a request is due when it is made. In an open loop it is due by the schedule, so
-//! that a stalled device cannot hide: what waits for its turn has a response time that grows.
+//! that a stalled device cannot hide: response times include the time until a request can be made.
 //!
-//! Every tape has the classes read, write, trim and flush, in this order; what else its owner does
-//! has classes behind them. Nothing is allocated for a request but a class's histograms, with its
-//! first.
+//! Every tape has the classes read, write, trim and flush, in this order; the owner's own classes
+//! follow. Recording allocates only a class's histograms, with its first request.
 
 mod punctuality;
 mod track;
@@ -23,60 +22,59 @@ use block::{Completion, Span, Time};
 use std::ops::{Index, IndexMut};
 use track::{Running, Times};
 
-/// One request that ended well.
+/// A request that succeeded.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
-    /// The number of its class.
+    /// Index of its class.
     pub class: usize,
     /// When it was due.
     pub due: Time,
     /// When it was made.
     pub made: Time,
-    /// When the storage got it.
+    /// When it was handed over to the storage.
     pub handed: Time,
     /// When it ended.
     pub end: Time,
-    /// What it waited in queues of ours between `made` and `handed`.
+    /// Time in our own queues between `made` and `handed`.
     pub gate: Span,
-    /// What it moved, in bytes.
+    /// Bytes that it transferred.
     pub bytes: u64,
 }
 
-/// What is noted beside counts, response and service times.
+/// What is recorded beside counts, response and service times.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Noted {
     /// Slices of this length; `None` for none.
     pub slices: Option<Span>,
-    /// From made to handed over: requests are handed over to something that works on them while
-    /// their owner goes on.
+    /// Submission times, from made to handed over, for storage that works asynchronously.
     pub submission: bool,
-    /// From due to made.
+    /// Lateness, from due to made.
     pub lateness: bool,
-    /// What waited in a gate.
+    /// Times in a gate.
     pub gate: bool,
-    /// The longest times of each slice.
+    /// Maxima of each slice.
     pub longest: bool,
-    /// Requests that moved less than asked are told apart from others that failed.
+    /// Requests that transferred less than asked, separately from other failures.
     pub short: bool,
 }
 
-/// Records what the requests of one actor do.
+/// Records the requests of one actor.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Tape {
     noted: Noted,
     start: Time,
     classes: Vec<Running>,
-    /// The slice in progress.
+    /// Start of the current slice.
     slice_began: Time,
     slice_end: Time,
     second_began: Time,
-    /// A slice ended since the owner last looked.
+    /// Whether a slice has ended since the owner last asked.
     has_rolled: bool,
-    /// How long requests of all parts together took, in each second that had some.
+    /// Latencies over all parts, for each second with requests.
     seconds: Vec<TapeSecond>,
-    /// The same in each minute.
+    /// The same for each minute.
     minutes: Vec<Minute>,
-    /// How well a schedule was kept.
+    /// Punctuality of the schedule.
     pub punctuality: Punctuality,
 }
 
@@ -95,10 +93,10 @@ impl Tape {
     pub const TRIM: usize = Direction::Trim as usize;
     /// The class of flushes.
     pub const FLUSH: usize = 3;
-    /// The first class that a tape's owner adds; the others follow.
+    /// Index of the first class that a tape's owner adds; the others follow.
     pub const OWN: usize = 4;
 
-    /// An empty one that begins at `start`.
+    /// An empty tape that begins at `start`.
     pub fn new(start: Time, noted: Noted) -> Tape {
         let classes = [Class::READ, Class::WRITE, Class::TRIM, Class::FLUSH];
         Tape {
@@ -115,13 +113,13 @@ impl Tape {
         }
     }
 
-    /// Another class, behind those that are there; its number.
+    /// Adds a class; returns its index.
     pub fn add(&mut self, class: Class) -> usize {
         self.classes.push(Running::new(class));
         self.classes.len() - 1
     }
 
-    /// An empty one with the same classes, which notes the same from `start` on.
+    /// An empty tape with the same classes and settings that begins at `start`.
     #[must_use]
     pub fn anew(&self, start: Time) -> Tape {
         let mut tape = Tape::new(start, self.noted);
@@ -135,21 +133,21 @@ impl Tape {
         self.start
     }
 
-    /// What it notes.
+    /// What it records.
     pub fn noted(&self) -> Noted {
         self.noted
     }
 
-    /// Counts a request of an open loop that is made at `now`; `held` where it was due while as
-    /// many as allowed were in flight.
+    /// Counts a request of an open loop that is made at `now`; `held` if it was due while the cap
+    /// was reached.
     #[inline]
     pub fn made(&mut self, due: Time, now: Time, held: bool) {
         self.punctuality.count(now.since(due), held);
     }
 
-    /// Counts a request that ended well. What ends exactly with a slice belongs to it.
+    /// Records a request that succeeded. A completion exactly at the end of a slice belongs to it.
     ///
-    /// It is the way of every I/O: a call costs a tenth of what is done here.
+    /// This is on the path of every I/O, and a function call would be a tenth of its cost.
     #[inline(always)]
     pub fn ended(&mut self, ended: &Ended) {
         if ended.end > self.slice_end {
@@ -158,14 +156,15 @@ impl Tape {
         self.classes[ended.class].count(ended, &self.noted);
     }
 
-    /// Counts a request that failed; `short` where it moved less than asked.
+    /// Counts a request that failed; `short` if it transferred less than asked.
     pub fn failed(&mut self, class: usize, short: bool) {
         let track = &mut self.classes[class].track;
         track.failed += 1;
         track.short += u64::from(short);
     }
 
-    /// Ends the slices that are over at `now`; whether one ended since the last call.
+    /// Closes the slices that are over at `now`; returns whether one was closed since the last
+    /// call.
     pub fn roll(&mut self, now: Time) -> bool {
         if now >= self.slice_end {
             self.end_slices_before(Time::from_nanos(now.as_nanos().saturating_add(1)));
@@ -173,9 +172,9 @@ impl Tape {
         std::mem::take(&mut self.has_rolled)
     }
 
-    /// Ends it at `end`. `loaded` is when the load was over: what stalls until then counts as time,
-    /// and not as a shorter run. A class whose requests began behind that, as reads that only check
-    /// what was written, is measured from its first.
+    /// Ends the tape at `end`. `loaded` is the end of the load: a stall up to then counts as
+    /// measured time and does not shorten the run. A class whose requests began later, such as
+    /// reads that only verify, is measured from its first request.
     pub fn finish(&mut self, loaded: Time, end: Time) {
         self.roll(end);
         if self.noted.slices.is_some() && end > self.slice_began {
@@ -187,8 +186,7 @@ impl Tape {
         self.classes.iter_mut().for_each(|running| running.finish(self.start, loaded));
     }
 
-    /// Hands out what was recorded until `now`, as a tape of its own without slices, and starts
-    /// anew.
+    /// Returns what was recorded until `now`, as a tape without slices, and starts anew.
     #[must_use]
     pub fn take(&mut self, now: Time) -> Tape {
         let anew = self.anew(now);
@@ -202,7 +200,7 @@ impl Tape {
         self.classes.iter().map(|running| &running.track)
     }
 
-    /// The class of that name.
+    /// The class with that name.
     pub fn track(&self, class: &Class) -> Option<&Track> {
         self.tracks().find(|track| track.class == *class)
     }
@@ -217,40 +215,39 @@ impl Tape {
         self.tracks().filter(|track| track.class.is_part())
     }
 
-    /// How long requests of all parts together took, in each second that had some.
+    /// Latencies over all parts, for each second with requests.
     pub fn seconds(&self) -> &[TapeSecond] {
         &self.seconds
     }
 
-    /// How long requests of all parts together took in each minute, counted from the start of the
-    /// tape.
+    /// Latencies over all parts for each minute, counted from the start of the tape.
     pub fn minutes(&self) -> &[Minute] {
         &self.minutes
     }
 
-    /// Operations of all parts together.
+    /// Operations of all parts.
     pub fn ops(&self) -> u64 {
         self.parts().map(|track| track.ops).sum()
     }
 
-    /// Times of all parts together.
+    /// Histogram over all parts.
     pub fn merged(&self, of: fn(&Track) -> &Histogram) -> Histogram {
         let mut sum = Histogram::new();
         self.parts().for_each(|track| sum.merge(of(track)));
         sum
     }
 
-    /// Takes in what another did at the same time: counts add up, lengths are the longest, slices
-    /// that begin together become one.
+    /// Adds a tape of the same time: counts add up, lengths are the longest, and slices that begin
+    /// together are joined.
     pub fn absorb(&mut self, other: &Tape) {
-        // Percentiles do not add up.
+        // Percentiles cannot be added.
         self.seconds.clear();
         self.minutes.clear();
         self.each_of(other, Track::absorb);
     }
 
-    /// Takes in what was done after it: counts and lengths add up. What is never sent by the end is
-    /// what the later one says.
+    /// Adds a tape of a later time: counts and lengths add up. `never_sent` becomes that of the
+    /// later tape.
     pub fn append(&mut self, later: &Tape) {
         let never_sent = later.punctuality.never_sent;
         self.each_of(later, Track::append);
@@ -266,7 +263,7 @@ impl Tape {
         self.punctuality.add(&other.punctuality);
     }
 
-    /// Ends all slices that end before `time`.
+    /// Closes all slices that end before `time`.
     #[cold]
     fn end_slices_before(&mut self, time: Time) {
         let Some(length) = self.noted.slices else { return };
@@ -305,8 +302,7 @@ impl Tape {
 }
 
 impl Ended {
-    /// A completion of a class, of a target that tells how long it waited in a gate and in the
-    /// device.
+    /// The record of a completion from a target that reports times in gate and device.
     #[inline]
     pub fn of(class: usize, completion: &Completion) -> Ended {
         let Completion { due, end, queued, service, len, .. } = *completion;

@@ -1,8 +1,8 @@
 //! Dispatches in bins of 10 ms, and the fullest sliding second among them.
 //!
-//! A limiter that is exact on average can still let a burst through; so a ceiling is judged by
-//! every window of one second that starts at a multiple of 10 ms. Of a long stretch the windows are
-//! looked at as it goes on, and its bins are forgotten:
+//! A limiter that is exact on average can still let a burst through. So a ceiling is judged by
+//! every window of one second that starts at a multiple of 10 ms. The middle of a long section is
+//! folded while it is being recorded: its windows are evaluated and its bins discarded.
 //!
 //! ```text
 //!   bins ║ folded: sums, and the fullest of the windows that begin in it ║ bins of the last minute
@@ -14,29 +14,29 @@ use block::{Span, Time};
 pub const BINS_A_SECOND: usize = 100;
 const BIN_NS: u64 = 1_000_000_000 / BINS_A_SECOND as u64;
 
-/// What was dispatched to the device, by bins of 10 ms.
+/// Dispatches to the device in bins of 10 ms.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DispatchTrace {
     first: u64,
     bins: Vec<Bin>,
-    /// What was folded before the first bin, in order of time.
+    /// Folded sections before the first bin, in order of time.
     folded: Vec<Folded>,
 }
 
-/// A stretch whose bins are gone.
+/// A section whose bins were discarded.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 struct Folded {
-    /// The bins between the stretch before it and this one, from number `before_first` on.
+    /// The bins between the section before it and this one, from number `before_first` on.
     before: Vec<Bin>,
     before_first: u64,
-    /// Its first bins, for the windows that begin before it.
+    /// Its first bins, for the windows that begin before it and reach into it.
     head: Vec<Bin>,
     first: u64,
-    /// The number of the first bin behind it.
+    /// Number of the first bin after it.
     end: u64,
     ops: u64,
     bytes: u64,
-    /// In the fullest of the windows that begin in it.
+    /// Maximum over the windows that begin in it.
     fullest_ops: u64,
     fullest_bytes: u64,
 }
@@ -47,27 +47,27 @@ struct Bin {
     bytes: u64,
 }
 
-/// The fullest sliding second and the mean of a stretch of a trace.
+/// The fullest sliding second and the mean of a section of a trace.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Peak {
     /// Operations in the fullest second.
     pub ops: u64,
     /// Bytes in the fullest second (not necessarily the same one).
     pub bytes: u64,
-    /// Operations per second over the whole stretch.
+    /// Operations per second over the whole section.
     pub mean_ops: f64,
-    /// Bytes per second over the whole stretch.
+    /// Bytes per second over the whole section.
     pub mean_bytes: f64,
 }
 
 impl DispatchTrace {
-    /// Counts `ops` dispatches of `bytes` together at `at`. Times must not run backwards by more
-    /// than the trace is long.
+    /// Counts `ops` dispatches with a sum of `bytes` at `at`. Times must not go back by more than
+    /// the length of the trace.
     pub fn add(&mut self, at: Time, ops: u32, bytes: u64) {
         self.add_bin(at.as_nanos() / BIN_NS, ops, bytes);
     }
 
-    /// Counts into the bin of that absolute number (time in units of 10 ms).
+    /// Counts in the bin with this absolute number (time in units of 10 ms).
     pub fn add_bin(&mut self, number: u64, ops: u32, bytes: u64) {
         if self.bins.is_empty() {
             self.first = number;
@@ -80,10 +80,10 @@ impl DispatchTrace {
         self.bins[index].bytes += bytes;
     }
 
-    /// Looks at the windows that begin in `from..until`, and forgets the bins in it. Afterwards
-    /// peaks are known of what begins at least a second before `from` or ends at least a second
-    /// behind `until`: it is for the middle of a stretch that will be judged as a whole. Stretches
-    /// are folded in order of time, one that goes on from where it was folded last.
+    /// Evaluates the windows that begin in `from..until`, and discards the bins there. Afterwards
+    /// peaks are known only for sections that begin at least a second before `from` or end at least
+    /// a second after `until`, so it is meant for the middle of a section that is judged as a
+    /// whole. Sections are folded in order of time; a call may continue the last fold.
     pub fn fold(&mut self, from: Time, until: Time) {
         let goes_on = self.folded.last().is_some_and(|last| last.end == self.first);
         let from = (from.as_nanos().div_ceil(BIN_NS)).max(self.first);
@@ -115,18 +115,18 @@ impl DispatchTrace {
         self.first = end;
     }
 
-    /// How many bins are in memory.
+    /// Number of bins in memory.
     pub fn len(&self) -> usize {
         self.bins.len() + self.folded.iter().map(|folded| folded.before.len() + folded.head.len()).sum::<usize>()
     }
 
-    /// Whether nothing was ever counted.
+    /// Whether nothing was counted.
     pub fn is_empty(&self) -> bool {
         self.bins.is_empty() && self.folded.is_empty()
     }
 
     /// Adds another trace bin by bin: the dispatches of a shared group are the sum of its members'.
-    /// Neither is folded.
+    /// Neither may be folded.
     pub fn merge(&mut self, other: &DispatchTrace) {
         let (from, to) = (self.first.min(other.first), self.end().max(other.end()));
         if other.bins.is_empty() {
@@ -145,14 +145,13 @@ impl DispatchTrace {
         *self = sum;
     }
 
-    /// Every bin as (its absolute number, operations, bytes); of a trace that was folded those
-    /// behind that.
+    /// All bins as (absolute number, operations, bytes); only those after the last fold.
     pub fn bins(&self) -> impl Iterator<Item = (u64, u32, u64)> + '_ {
         self.bins.iter().enumerate().map(|(i, bin)| (self.first + i as u64, bin.ops, bin.bytes))
     }
 
-    /// The fullest second among the windows that lie wholly in `from..to`, which is first narrowed
-    /// to whole bins. `None` when that is shorter than a second.
+    /// The fullest second among the windows entirely within `from..to`, which is first narrowed to
+    /// whole bins. `None` if that is shorter than a second.
     pub fn peak(&self, from: Time, to: Time) -> Option<Peak> {
         let first = from.as_nanos().div_ceil(BIN_NS);
         let last = to.as_nanos() / BIN_NS;
@@ -162,14 +161,15 @@ impl DispatchTrace {
         }
         let (mut ops, mut bytes, mut peak) = (0, 0, Peak::default());
         let (mut total_ops, mut total_bytes) = (0u64, 0u64);
-        // `begun` is where the window under way begins: bins are taken in up to `at`.
+        // `begun` is the start of the current window, which has its bins up to `at`.
         let (mut begun, mut at) = (first, first);
         while at < last {
             let folded = self.folded.iter().find(|folded| begun == folded.first && folded.end <= last);
             if let Some(folded) = folded {
                 peak.ops = peak.ops.max(folded.fullest_ops);
                 peak.bytes = peak.bytes.max(folded.fullest_bytes);
-                // What the windows before it took in of its head is among its sums.
+                // Bins of its head that earlier windows have already added are included in its
+                // sums.
                 let taken = folded.head.iter().take((at - folded.first) as usize);
                 let (taken_ops, taken_bytes) =
                     taken.fold((0, 0), |sum, bin| (sum.0 + u64::from(bin.ops), sum.1 + bin.bytes));
@@ -234,7 +234,8 @@ mod tests {
 
     #[test]
     fn a_stretch_keeps_to_whole_bins_within_it() {
-        // The bins at 0.50 and 1.99 s are cut by the stretch 0.505 s to 1.995 s and must not count.
+        // The bins at 0.50 and 1.99 s are cut by the section from 0.505 s to 1.995 s and must not
+        // count.
         let mut trace = DispatchTrace::default();
         trace.add(at(500), 7, 0);
         trace.add(at(1000), 1, 0);
@@ -243,9 +244,9 @@ mod tests {
         assert_eq!(trace.peak(at(0), at(999)), None, "shorter than a second");
     }
 
-    /// Three phases of 100, 200 and 30 s with dispatches by chance, the long ones folded now and
-    /// then as they go on, as far as two seconds from their ends: the peaks of each are those of
-    /// the whole trace, and few bins are left.
+    /// Three phases of 100, 200 and 30 s with random dispatches. The long ones are folded from time
+    /// to time up to two seconds from their ends: the peaks of each equal those of the whole trace,
+    /// and few bins are left.
     #[test]
     fn a_folded_stretch_has_the_same_peaks() {
         let (mut whole, mut chance) = (DispatchTrace::default(), 7u64);

@@ -1,15 +1,15 @@
-//! Where a job's requests went, and whether that is as even as chance makes it.
+//! The distribution of a job's requests over its space, and whether it is as even as chance allows.
 //!
-//! A *place* is where a request may begin; a job's places are numbered through all of its files.
-//! They are counted by slices: place `p` of `P` is in slice `p × n / P`, so that no slice has a
-//! place more than another. The test is Pearson's (K. Pearson, Philosophical Magazine 50, 1900):
-//! the sum over slices of `(counted − expected)² / expected` against chi-square with a degree of
+//! A *place* is where a request may begin; places are numbered through all of a job's files. They
+//! are counted by slices: place `p` of `P` is in slice `p × n / P`, so that slices differ by at
+//! most one place. The test is Pearson's (K. Pearson, Philosophical Magazine 50, 1900): the sum
+//! over slices of `(counted − expected)² / expected` is compared with chi-square of one degree of
 //! freedom less than there are slices.
 
-/// Requests by slices.
+/// Requests by slice.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coverage {
-    /// How many places there are.
+    /// Number of places.
     pub places: u64,
     /// Requests in each slice.
     pub counts: Vec<u64>,
@@ -22,26 +22,26 @@ pub struct Evenness {
     pub chi_square: f64,
     /// Degrees of freedom.
     pub degrees: u32,
-    /// How many standard deviations the sum is above what chance gives (E. B. Wilson and M. M.
-    /// Hilferty, 1931: the cube root of chi-square is all but normal).
+    /// Distance of the sum from its expectation in standard deviations (E. B. Wilson and M. M.
+    /// Hilferty, 1931: the cube root of chi-square is nearly normal).
     pub deviations: f64,
 }
 
-/// Slices are put together until so many requests are expected in each: below that the sum is no
-/// chi-square.
+/// Slices are joined until at least this many requests are expected in each, because the sum does
+/// not follow chi-square for fewer.
 const EXPECTED_LEAST: f64 = 10.0;
 
-/// One even run in a million is further off than this.
+/// One even run in a million exceeds this.
 const DEVIATIONS_MOST: f64 = 4.753;
 
 impl Coverage {
-    /// No request yet, in `slices` slices or as many as there are places.
+    /// No requests yet, in `slices` slices, or as many as there are places.
     pub fn new(places: u64, slices: u32) -> Coverage {
         let slices = u64::from(slices).clamp(1, places.max(1));
         Coverage { places, counts: vec![0; slices as usize] }
     }
 
-    /// Counts a request at a place; one beyond the last counts there.
+    /// Counts a request at a place; places beyond the last count in the last slice.
     #[inline]
     pub fn count(&mut self, place: u64) {
         let (slices, places) = (self.counts.len() as u64, self.places.max(1));
@@ -55,7 +55,7 @@ impl Coverage {
         }
     }
 
-    /// How even it is; `None` where requests are too few to tell, or there is but one slice.
+    /// How even the coverage is; `None` with too few requests, or only one slice.
     pub fn evenness(&self) -> Option<Evenness> {
         let all: u64 = self.counts.iter().sum();
         let (mut groups, mut sum) = (0u32, 0.0);
@@ -63,8 +63,8 @@ impl Coverage {
         for (slice, count) in (0..).zip(&self.counts) {
             counted += count;
             expected += all as f64 * self.places_in(slice) as f64 / self.places as f64;
-            // What would be too few for a group of its own goes with the last one; sums of
-            // fractions may be a hair off.
+            // A rest that is too small for a group of its own joins the last group. The tolerance
+            // is for rounding of sums.
             let suffices = (expected + 1e-6).min(left - expected + 1e-6) >= EXPECTED_LEAST;
             if suffices || slice + 1 == self.counts.len() as u64 {
                 sum += (counted as f64 - expected).powi(2) / expected.max(f64::MIN_POSITIVE);
@@ -79,7 +79,7 @@ impl Coverage {
         Some(Evenness { chi_square: sum, degrees, deviations })
     }
 
-    /// How many places a slice has.
+    /// Number of places in a slice.
     fn places_in(&self, slice: u64) -> u64 {
         let slices = self.counts.len() as u64;
         let first = |slice: u64| (u128::from(slice) * u128::from(self.places)).div_ceil(u128::from(slices)) as u64;
@@ -88,7 +88,7 @@ impl Coverage {
 }
 
 impl Evenness {
-    /// Whether chance may well have made it.
+    /// Whether chance is a plausible explanation.
     pub fn is_even(&self) -> bool {
         self.deviations <= DEVIATIONS_MOST
     }
@@ -126,7 +126,7 @@ mod tests {
         assert!(!uneven.is_even());
     }
 
-    /// With 40 requests in 100 slices 0.4 are expected in each: 25 slices go together for ten.
+    /// With 40 requests in 100 slices 0.4 are expected in each, so 25 slices are joined for ten.
     #[test]
     fn slices_with_few_requests_go_together() {
         let mut coverage = Coverage::new(1000, 100);

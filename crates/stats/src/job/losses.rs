@@ -1,31 +1,32 @@
-//! What happened when connections to a server were lost: what was under way, and what became of it.
+//! Lost connections to a server: what was outstanding, and what became of it.
 
 use block::{OpKind, Span};
 
-/// Losses of a job's connections. Nothing of it is silent: each request that was under way is
-/// counted by its kind in [`Losses::under_way`], and in exactly one of [`Losses::unsent`],
+/// Losses of a job's connections. Nothing is silent: each request that was outstanding counts by
+/// its kind in [`Losses::under_way`], and in exactly one of [`Losses::unsent`],
 /// [`Losses::repeated`] and [`Losses::unknown`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Losses {
     /// Connections that were lost.
     pub lost: u64,
-    /// Connections that were made again.
+    /// Connections that were re-established.
     pub regained: u64,
-    /// Sum of the times from a loss until its connection was made again, or given up.
+    /// Sum of the times from each loss until the connection was re-established or given up.
     pub away: Span,
-    /// Requests without a reply when their connection was lost; one that is lost with several
-    /// connections, one after the other, counts with each.
+    /// Requests without a reply when their connection was lost. A request that loses several
+    /// connections in turn counts with each.
     pub under_way: KindCounts,
-    /// Of these, not even begun to be sent: sent over another connection, which repeats nothing.
+    /// Of these, requests of which nothing had been sent. Sending them over a new connection
+    /// repeats nothing.
     pub unsent: u64,
-    /// Of these, sent a second time: reads, and where that was asked writes.
+    /// Of these, requests that were sent again: reads, and writes if that was asked for.
     pub repeated: KindCounts,
-    /// Of these, failed: whether they took effect is not known.
+    /// Of these, requests that failed: it is unknown whether they took effect.
     pub unknown: KindCounts,
-    /// Writes, trims and zeroes that were answered but not yet covered by a flush when a connection
-    /// was lost: the server may have forgotten them.
+    /// Writes, trims and zeroes that were acknowledged but not covered by a flush when a connection
+    /// was lost: the server may have lost them.
     pub not_flushed: u64,
-    /// Why no connection could be made again, in the system's or the server's words.
+    /// Why no connection could be re-established, in the system's or the server's words.
     pub given_up: Option<String>,
 }
 
@@ -45,22 +46,22 @@ const KINDS: [(OpKind, &str); 7] = [
 ];
 
 impl KindCounts {
-    /// Counts one.
+    /// Counts a request.
     pub fn count(&mut self, kind: OpKind) {
         self.0[place(kind)] += 1;
     }
 
-    /// How many of a kind.
+    /// The count of a kind.
     pub fn of(&self, kind: OpKind) -> u64 {
         self.0[place(kind)]
     }
 
-    /// All of them.
+    /// The sum of all kinds.
     pub fn total(&self) -> u64 {
         self.0.iter().sum()
     }
 
-    /// Those that occurred: their plural and how many.
+    /// The kinds with a count above zero: plural and count.
     pub fn occurred(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
         KINDS.iter().zip(self.0).filter(|&(_, count)| count > 0).map(|(&(_, name), count)| (name, count))
     }
@@ -80,12 +81,12 @@ fn place(kind: OpKind) -> usize {
 }
 
 impl Losses {
-    /// Whether there were any.
+    /// Whether any connection was lost.
     pub fn any(&self) -> bool {
         self.lost > 0
     }
 
-    /// Takes another job's losses in.
+    /// Adds another job's losses.
     pub fn absorb(&mut self, other: &Losses) {
         self.lost += other.lost;
         self.regained += other.regained;
@@ -98,7 +99,7 @@ impl Losses {
         self.given_up = self.given_up.take().or_else(|| other.given_up.clone());
     }
 
-    /// In words, one line each; none without a loss.
+    /// A description with one line for each kind of loss; empty without a loss.
     pub fn lines(&self) -> Vec<String> {
         if !self.any() {
             return Vec::new();

@@ -1,4 +1,4 @@
-//! The figures of one job, or of several as one.
+//! The results of one job, or of several added up.
 
 use super::coverage::Coverage;
 use super::losses::Losses;
@@ -6,12 +6,12 @@ use super::steady::SteadyReport;
 use crate::{Direction, Histogram, PerDirection, Tape};
 use block::Span;
 
-/// What a job did. Times are counted from the start of the run unless said otherwise.
+/// The results of a job. Times count from the start of the run unless stated otherwise.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct JobOutcome {
     /// The job's name.
     pub name: String,
-    /// Which of its clones.
+    /// Its index among its clones.
     pub number: u32,
     /// Its report group.
     pub group: u32,
@@ -19,65 +19,64 @@ pub struct JobOutcome {
     pub start: Span,
     /// From its start to its end, ramp included.
     pub elapsed: Span,
-    /// How long it was measured: from the end of the ramp to the last end of a request.
+    /// Measured time: from the end of the ramp to the last completion.
     pub measured: Span,
-    /// What its requests did, ramp excluded. Flushes are those within the load, timed from when
-    /// they were asked; those at its end are not among them.
+    /// Its requests, without the ramp. Flushes are those within the load, timed from when they were
+    /// made; those at the job's end are not included.
     pub tape: Tape,
-    /// How many of the flushes were with all that describes the file (`fsync`, not `fdatasync`).
+    /// Number of flushes with all metadata (`fsync`, not `fdatasync`).
     pub syncs_whole: u64,
-    /// Bytes that were moved in the ramp.
+    /// Bytes transferred in the ramp.
     pub ramp_bytes: PerDirection<u64>,
-    /// Where its requests went, where that was asked.
+    /// The distribution of its requests over its space, if asked for.
     pub coverage: Option<Coverage>,
-    /// How many requests were in flight whenever one was made.
+    /// Distribution of the number of requests in flight, counted whenever one is made.
     pub depth: DepthShares,
-    /// How many requests went to the kernel together.
+    /// Distribution of the number of requests submitted together.
     pub submitted: DepthShares,
-    /// How many ends were taken together.
+    /// Distribution of the number of completions taken together.
     pub completed: DepthShares,
     /// Failures by kind.
     pub errors: Errors,
-    /// What was under way when connections to the server were lost; all zero where none was.
+    /// Requests outstanding when connections to the server were lost; all zero if none was.
     pub losses: Losses,
-    /// Processor time and what goes with it.
+    /// Processor time and related counters.
     pub usage: JobUsage,
-    /// What the block layer says of the devices behind the files over the job's time, where it can
-    /// be told.
+    /// Block layer statistics of the devices under the files over the job's time, if known.
     pub disks: Vec<DiskUse>,
-    /// Whether its figures became steady, where that was asked.
+    /// Whether its figures became steady, if asked for.
     pub steady: Option<SteadyReport>,
-    /// What a search for a depth that keeps a latency found.
+    /// Result of a search for the highest depth that keeps a latency limit.
     pub latency_search: Option<LatencyFinding>,
-    /// What checking the data found, where it was checked.
+    /// Result of verifying data, if it was verified.
     pub verify: Option<VerifyOutcome>,
-    /// Why it ended early or failed; `None` when all went well.
+    /// Why it ended early or failed; `None` if all went well.
     pub error: Option<JobError>,
-    /// It was stopped from outside before its end (Ctrl-C, or another job that ends all).
+    /// Whether it was stopped from outside before its end (Ctrl-C, or another job that ends all).
     pub interrupted: bool,
-    /// What it ran on, as `io_uring (deferred task work, …)` or `system calls`.
+    /// The I/O backend, such as `io_uring (deferred task work, …)` or `system calls`.
     pub backend: String,
-    /// The seed of all chance.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// What the reader must know: fallbacks, limits that were met. One line each.
+    /// What the reader must know: fallbacks, limits that were reached. One line each.
     pub notes: Vec<String>,
-    /// A row for each request in the order of ends, where that was asked.
+    /// A row for each request in order of completion, if asked for.
     pub log: Vec<LogRow>,
-    /// Histograms of service time over time, where that was asked.
+    /// Histograms of service time over time, if asked for.
     pub histogram_log: Vec<HistogramRow>,
-    /// The files of `asked`, in order.
+    /// The file names that `asked` refers to, in order.
     pub files: Vec<String>,
-    /// A row for each request of the load as it was made, ramp included, where that was asked.
+    /// A row for each request of the load as it was made, including the ramp, if asked for.
     pub asked: Vec<AskedRow>,
 }
 
-/// Counts by powers of two: `counts[k]` is of values from `2^(k-1) + 1` to `2^k`, `counts[0]` of 0
-/// and 1, the last of everything above.
+/// Counts by powers of two: `counts[k]` counts values from `2^(k-1) + 1` to `2^k`, `counts[0]`
+/// counts 0 and 1, the last one everything above.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DepthShares {
     /// Bounds 1, 2, 4, 8, 16, 32, 64 and above.
     pub counts: [u64; 8],
-    /// How many of `counts[0]` were 0.
+    /// How many of those in `counts[0]` were 0.
     pub zeroes: u64,
 }
 
@@ -85,11 +84,11 @@ pub struct DepthShares {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Errors {
     counts: [u64; ErrorKind::ALL.len()],
-    /// The error number of the first, as the system counts them.
+    /// The `errno` value of the first failure.
     pub first: Option<i32>,
 }
 
-/// How a request failed.
+/// The kind of a failure.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum ErrorKind {
     /// The medium failed (EIO).
@@ -98,29 +97,28 @@ pub enum ErrorKind {
     NoSpace,
     /// The file ended early.
     Short,
-    /// The range or alignment was refused (EINVAL).
+    /// The range or alignment was invalid (EINVAL).
     Invalid,
-    /// It may not be written (EROFS, EPERM).
+    /// Writing is not allowed (EROFS, EPERM).
     ReadOnly,
-    /// The target does not do this (EOPNOTSUPP).
+    /// The target does not support this (EOPNOTSUPP).
     Unsupported,
-    /// No memory for it (ENOMEM).
+    /// Out of memory (ENOMEM).
     NoMemory,
-    /// The target went away (ENODEV, a closed connection).
+    /// The target disappeared (ENODEV, a closed connection).
     Gone,
-    /// Data was not what was written.
+    /// Data did not verify.
     Verify,
 }
 
-/// Processor time and what goes with it. Of a thread that several jobs share, each has its part by
-/// requests.
+/// Resource usage. Jobs that share a thread have parts of it in proportion to their requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct JobUsage {
     /// Time in the program.
     pub user: Span,
     /// Time in the kernel.
     pub system: Span,
-    /// Switches away from the thread.
+    /// Context switches.
     pub switches: u64,
     /// Page faults that needed I/O.
     pub faults_major: u64,
@@ -128,29 +126,29 @@ pub struct JobUsage {
     pub faults_minor: u64,
 }
 
-/// A block device over the time of a run, as `/proc/diskstats` counts it.
+/// Statistics of a block device over the time of a run, from `/proc/diskstats`.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DiskUse {
     /// The device's name.
     pub name: String,
-    /// Requests that ended: reads, writes.
+    /// Completed requests: reads, writes.
     pub ios: [u64; 2],
-    /// Requests that were merged into others: reads, writes.
+    /// Merged requests: reads, writes.
     pub merges: [u64; 2],
     /// Sectors of 512 bytes: read, written.
     pub sectors: [u64; 2],
-    /// Sum of the times that requests took: reads, writes.
+    /// Sum of the times of requests: reads, writes.
     pub ticks: [Span; 2],
-    /// Sum over time of the requests in flight.
+    /// Integral over time of the requests in flight.
     pub in_queue: Span,
     /// Time with requests in flight.
     pub busy: Span,
-    /// Length of the time.
+    /// Length of the interval.
     pub over: Span,
 }
 
 impl DiskUse {
-    /// What it was used since `before`, `over` that time.
+    /// The difference to `before`, over an interval of length `over`.
     #[must_use]
     pub fn since(&self, before: &DiskUse, over: Span) -> DiskUse {
         let less = |a: [u64; 2], b: [u64; 2]| [a[0].wrapping_sub(b[0]), a[1].wrapping_sub(b[1])];
@@ -168,105 +166,105 @@ impl DiskUse {
     }
 }
 
-/// What a search for a depth found.
+/// Result of a search for a depth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LatencyFinding {
-    /// The highest depth that kept the latency; 0 when not even one request at a time did.
+    /// The highest depth that kept the limit; 0 if not even one request at a time did.
     pub depth: u32,
-    /// Depths that were tried.
+    /// Number of depths tried.
     pub tried: u32,
 }
 
-/// What checking the data found.
+/// Result of verifying data.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct VerifyOutcome {
-    /// Blocks that were checked.
+    /// Number of blocks checked.
     pub blocks: u64,
-    /// Blocks that were wrong.
+    /// Number of wrong blocks.
     pub wrong: u64,
-    /// The first of them.
+    /// The first of them, at most [`VerifyOutcome::MISMATCHES_MAX`].
     pub mismatches: Vec<Mismatch>,
-    /// Writes of the load, which have numbers in the order in which they were made.
+    /// Number of writes of the load, which are numbered in the order in which they were made.
     pub written: u64,
 }
 
-/// A block that is not what was written.
+/// A block with unexpected data.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Mismatch {
     /// The file.
     pub file: String,
-    /// Where in it.
+    /// Offset in the file.
     pub at: u64,
-    /// Bytes of the block.
+    /// Length of the block in bytes.
     pub len: u32,
-    /// What should be there, in words.
+    /// The expected content, as text.
     pub expected: String,
-    /// What is there, in words.
+    /// The content found, as text.
     pub found: String,
 }
 
 /// Why a job failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JobError {
-    /// The system's number for it, positive; 5 (EIO) where it has none.
+    /// A positive `errno` value; 5 (EIO) if there is none.
     pub number: i32,
-    /// In words: what, where, why.
+    /// Message: what, where, why.
     pub text: String,
 }
 
 /// One request in a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LogRow {
-    /// When it ended, from the start of the job's measuring.
+    /// Its completion, from the start of the job's measuring.
     pub end: Span,
     /// Its direction.
     pub direction: Direction,
-    /// From made to handed over.
+    /// Submission latency: from made to handed over.
     pub slat: Span,
-    /// From handed over to the end.
+    /// Completion latency: from handed over to the end.
     pub clat: Span,
-    /// From due to the end.
+    /// Total latency: from due to the end.
     pub lat: Span,
-    /// Its first byte in the file.
+    /// Offset in the file.
     pub at: u64,
-    /// Its bytes.
+    /// Length in bytes.
     pub len: u32,
 }
 
-/// The service times of one direction over an interval.
+/// Service times of one direction over an interval.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HistogramRow {
     /// End of the interval, from the start of the job's measuring.
     pub end: Span,
     /// The direction.
     pub direction: Direction,
-    /// The longest block of the direction, in bytes.
+    /// The largest block of the direction, in bytes.
     pub block: u32,
     /// From handed over to the end.
     pub clat: Histogram,
 }
 
-/// One request as it was made.
+/// A request as it was made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AskedRow {
     /// When it was made, from the start of the job.
     pub made: Span,
-    /// What it asks.
+    /// What it does.
     pub what: Asked,
-    /// On which of the job's files.
+    /// Index of the file among the job's files.
     pub file: u32,
-    /// Its first byte in the file; 0 for a flush.
+    /// Offset in the file; 0 for a flush.
     pub at: u64,
-    /// Its bytes; 0 for a flush.
+    /// Length in bytes; 0 for a flush.
     pub len: u32,
 }
 
-/// What a request asks.
+/// What a request does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asked {
-    /// To move data, or to give space back.
+    /// Transfers or trims data.
     Move(Direction),
-    /// To make writes durable, with all that describes the file or without.
+    /// Makes writes durable, with or without all metadata.
     Flush {
         /// As `fsync`; otherwise as `fdatasync`.
         whole: bool,
@@ -274,13 +272,13 @@ pub enum Asked {
 }
 
 impl JobOutcome {
-    /// Whether it did all that was asked, without failures.
+    /// Whether it completed everything without failures.
     pub fn is_good(&self) -> bool {
         self.error.is_none() && self.errors.total() == 0
     }
 
-    /// Takes another job's figures in, as a report of a whole group does: counts add up, times are
-    /// the longest.
+    /// Adds another job's results, as for the report of a group: counts add up, and times are the
+    /// longest.
     pub fn absorb(&mut self, other: &JobOutcome) {
         self.start = self.start.min(other.start);
         self.elapsed = self.elapsed.max(other.elapsed);
@@ -308,7 +306,7 @@ impl JobOutcome {
 }
 
 impl DepthShares {
-    /// Counts `value` `times` times.
+    /// Counts `value`, `times` times.
     #[inline]
     pub fn count(&mut self, value: u32, times: u64) {
         let index = 32 - value.saturating_sub(1).leading_zeros();
@@ -318,13 +316,13 @@ impl DepthShares {
         }
     }
 
-    /// Of all counts, the part (0 to 1) at `index` of [`DepthShares::counts`].
+    /// The fraction (0 to 1) of all counts at `index` of [`DepthShares::counts`].
     pub fn part(&self, index: usize) -> f64 {
         let all = self.total();
         if all == 0 { 0.0 } else { self.counts[index] as f64 / all as f64 }
     }
 
-    /// All counts.
+    /// The sum of all counts.
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
@@ -336,23 +334,23 @@ impl DepthShares {
 }
 
 impl Errors {
-    /// Counts one. `number` is the system's, positive, where it has one.
+    /// Counts a failure; `number` is its positive `errno` value, if it has one.
     pub fn count(&mut self, kind: ErrorKind, number: Option<i32>) {
         self.counts[kind as usize] += 1;
         self.first = self.first.or(number);
     }
 
-    /// How many of a kind.
+    /// The count of a kind.
     pub fn of(&self, kind: ErrorKind) -> u64 {
         self.counts[kind as usize]
     }
 
-    /// All of them.
+    /// The sum of all kinds.
     pub fn total(&self) -> u64 {
         self.counts.iter().sum()
     }
 
-    /// Those that occurred, with how often.
+    /// The kinds that occurred, with their counts.
     pub fn occurred(&self) -> impl Iterator<Item = (ErrorKind, u64)> + '_ {
         ErrorKind::ALL.into_iter().map(|kind| (kind, self.of(kind))).filter(|&(_, count)| count > 0)
     }
@@ -364,7 +362,7 @@ impl Errors {
 }
 
 impl ErrorKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [ErrorKind; 9] = [
         ErrorKind::Io,
         ErrorKind::NoSpace,
@@ -377,7 +375,7 @@ impl ErrorKind {
         ErrorKind::Verify,
     ];
 
-    /// A word for reports.
+    /// Its name in reports.
     pub const fn name(self) -> &'static str {
         match self {
             ErrorKind::Io => "io",
@@ -404,10 +402,10 @@ impl JobUsage {
 }
 
 impl VerifyOutcome {
-    /// How many mismatches are kept in words; the others are counted.
+    /// How many mismatches are kept; all are counted.
     pub const MISMATCHES_MAX: usize = 16;
 
-    /// Counts a wrong block.
+    /// Records a wrong block.
     pub fn note(&mut self, mismatch: Mismatch) {
         self.wrong += 1;
         if self.mismatches.len() < VerifyOutcome::MISMATCHES_MAX {

@@ -1,32 +1,31 @@
-//! How figures vary, and how well their mean is known.
+//! The variation of figures, and the confidence in their mean.
 
-/// Least, most, mean and standard deviation of some figures.
+/// Minimum, maximum, mean and standard deviation of a sample.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Spread {
-    /// The smallest; zero of none.
+    /// The smallest figure; zero if there are none.
     pub least: f64,
-    /// The largest; zero of none.
+    /// The largest figure; zero if there are none.
     pub most: f64,
-    /// The mean; zero of none.
+    /// The mean; zero if there are no figures.
     pub mean: f64,
-    /// Standard deviation of the sample (divided by one less than their number); zero of fewer than
-    /// two.
+    /// Standard deviation of the sample (with divisor n − 1); zero for fewer than two figures.
     pub deviation: f64,
-    /// How many.
+    /// Number of figures.
     pub samples: u64,
 }
 
-/// Where a mean lies.
+/// A mean with its confidence interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Confidence {
-    /// The mean of what was measured.
+    /// The mean of the sample.
     pub mean: f64,
-    /// With a confidence of 95 % the true mean is no further from it than this.
+    /// Half the width of the interval that contains the true mean with 95 % confidence.
     pub half_width: f64,
 }
 
 impl Spread {
-    /// Of these figures.
+    /// The spread of these figures.
     pub fn of(figures: impl Iterator<Item = f64>) -> Spread {
         let figures: Vec<f64> = figures.collect();
         let n = figures.len() as f64;
@@ -45,26 +44,25 @@ impl Spread {
     }
 }
 
-/// Student's t for 95 % (two-sided), by degrees of freedom from 1; beyond the table it is 1.96
+/// Student's t for 95 % (two-sided), by degrees of freedom from 1; beyond the table it is 1.96 to
 /// within 2 %.
 const STUDENT_95: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
     2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,
 ];
 
-/// Student's t for 95 % (two-sided) and so many degrees of freedom, at least 1; of a fraction that
-/// of the whole number below.
+/// Student's t for 95 % (two-sided) for at least one degree of freedom; fractions are rounded down.
 pub fn student_95(freedom: f64) -> f64 {
     STUDENT_95.get((freedom.max(1.0) as usize) - 1).copied().unwrap_or(1.96)
 }
 
-/// By how much the mean of `b` is above that of `a`, by Welch's test (variances need not be equal);
-/// `None` where one of them is of fewer than two figures.
+/// The difference of the means of `b` and `a` by Welch's test (variances need not be equal); `None`
+/// if either has fewer than two figures.
 pub fn welch(a: &Spread, b: &Spread) -> Option<Confidence> {
     if a.samples < 2 || b.samples < 2 {
         return None;
     }
-    // Each mean's variance, and the degrees of freedom by Satterthwaite.
+    // The variance of each mean, and the degrees of freedom by Satterthwaite.
     let variance = |spread: &Spread| spread.deviation.powi(2) / spread.samples as f64;
     let (va, vb) = (variance(a), variance(b));
     let freedom = match va + vb {
@@ -74,8 +72,8 @@ pub fn welch(a: &Spread, b: &Spread) -> Option<Confidence> {
     Some(Confidence { mean: b.mean - a.mean, half_width: student_95(freedom) * (va + vb).sqrt() })
 }
 
-/// Where the mean of what these figures are samples of lies; `None` of fewer than two. Figures that
-/// depend on their neighbours make it narrower than it should be.
+/// The confidence interval of the mean of a sample; `None` for fewer than two figures. If
+/// neighbouring figures depend on each other, the interval is too narrow.
 pub fn confidence(figures: &[f64]) -> Option<Confidence> {
     if figures.len() < 2 {
         return None;

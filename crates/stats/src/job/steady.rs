@@ -2,33 +2,33 @@
 //!
 //! The rule of the Storage Networking Industry Association (Performance Test Specification, "Steady
 //! State"): over a window of rounds the largest and the smallest figure differ by at most 20 % of
-//! the mean (excursion), and the line of least squares through them rises or falls by at most 10 %
-//! of the mean from the first to the last round (slope).
+//! the mean (excursion), and the regression line through them rises or falls by at most 10 % of the
+//! mean from the first to the last round (slope).
 
 use super::spread::Confidence;
 use block::Span;
 
-/// What is said about steadiness at the end of a job.
+/// The report on steadiness at the end of a job.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct SteadyReport {
-    /// It was reached.
+    /// Whether the figures became steady.
     pub reached: bool,
     /// When, from the start of the job's measuring.
     pub at: Option<Span>,
     /// The rounds that were judged last, oldest first: operations or bytes a second, or
     /// nanoseconds.
     pub rounds: Vec<f64>,
-    /// Their mean, with its confidence; `None` of fewer than two rounds.
+    /// Their mean with its confidence; `None` for fewer than two rounds.
     pub mean: Option<Confidence>,
     /// Largest less smallest, in percent of the mean.
     pub excursion_percent: f64,
-    /// Rise or fall of the line of least squares over the rounds, in percent of the mean.
+    /// Rise or fall of the regression line over the rounds, in percent of the mean.
     pub slope_percent: f64,
-    /// The rule in words, as `SNIA: excursion ≤ 20 %, slope ≤ 10 % over 5 rounds of 60 s`.
+    /// The rule as text, such as `SNIA: excursion ≤ 20 %, slope ≤ 10 % over 5 rounds of 60 s`.
     pub rule: String,
 }
 
-/// Largest less smallest, in percent of the mean; zero where the mean is.
+/// Largest less smallest, in percent of the mean; zero if the mean is zero.
 pub fn excursion(rounds: &[f64]) -> f64 {
     let mean = mean(rounds);
     let most = rounds.iter().copied().fold(f64::NEG_INFINITY, f64::max);
@@ -36,7 +36,7 @@ pub fn excursion(rounds: &[f64]) -> f64 {
     if mean == 0.0 { 0.0 } else { (most - least) / mean * 100.0 }
 }
 
-/// How much the line of least squares rises from one round to the next; negative where it falls.
+/// The slope of the regression line for each round; negative if it falls.
 pub fn line_rise(rounds: &[f64]) -> f64 {
     let middle = (rounds.len() as f64 - 1.0) / 2.0;
     let mean = mean(rounds);

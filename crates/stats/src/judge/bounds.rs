@@ -1,5 +1,4 @@
-//! Criteria with a bound of their own: a response time that must not be longer, a rate that must be
-//! reached.
+//! Criteria with an absolute bound: a response time not to be exceeded, or a rate to be reached.
 
 use super::figure::{time_told, told};
 use super::{Answer, find_all, intervals, is_silent, measured, mostly_held_by_cpu, phase_named, stalled_for};
@@ -8,8 +7,8 @@ use crate::criterion::{Measured, Outcome, Rate};
 use crate::recording::{HeldBy, Interval, Phase, Recording, Tally, WorkloadRecord};
 use block::Span;
 
-/// Whether of each workload's requests `percentile` percent were answered within `at_most`. What an
-/// open loop never sent was not.
+/// Whether `percentile` percent of each workload's requests were answered within `at_most`.
+/// Requests that an open loop never sent were not.
 pub(super) fn response(
     recording: &Recording,
     workloads: &[String],
@@ -33,7 +32,7 @@ pub(super) fn response(
     Ok((Outcome::Fail, because, worst.measured(at_most)))
 }
 
-/// Whether each workload had that rate on average.
+/// Whether each workload reached that rate on average.
 pub(super) fn rate(recording: &Recording, workloads: &[String], phase: &str, at_least: Rate) -> Answer {
     let rates = rates(recording, workloads, phase, at_least)?;
     let least = rates.iter().min_by(|one, other| one.got.total_cmp(&other.got)).ok_or("no workload is named")?;
@@ -44,7 +43,7 @@ pub(super) fn rate(recording: &Recording, workloads: &[String], phase: &str, at_
     least.too_little(recording, phase, because)
 }
 
-/// Whether each workload had that rate on average, to within `tolerance` of it.
+/// Whether each workload had that rate on average, within `tolerance`.
 pub(super) fn exactly(recording: &Recording, workloads: &[String], phase: &str, rate: Rate, tolerance: f64) -> Answer {
     let rates = rates(recording, workloads, phase, rate)?;
     let off = |rate: &Had<'_>| (rate.got - rate.asked).abs();
@@ -60,7 +59,7 @@ pub(super) fn exactly(recording: &Recording, workloads: &[String], phase: &str, 
     furthest.too_little(recording, phase, because)
 }
 
-/// What a workload had, beside what was asked for.
+/// A workload's rate, and the rate that was asked for.
 struct Had<'r> {
     record: &'r WorkloadRecord,
     got: f64,
@@ -83,7 +82,7 @@ fn rates<'r>(recording: &'r Recording, workloads: &[String], phase: &str, rate: 
 }
 
 impl Had<'_> {
-    /// In words, told from a bound, which is a part of what was asked for.
+    /// As text, with enough digits to tell it from `bound`, a fraction of what was asked for.
     fn beside(&self, bound: f64) -> String {
         let Had { record, got, asked, unit } = self;
         let got_told = told(*got, &[bound * asked], if *unit == "IOPS" { 0 } else { 1 });
@@ -95,10 +94,11 @@ impl Had<'_> {
         measured(self.got, self.asked, self.unit)
     }
 
-    /// The answer where it was too little, unless something else than the storage may be why.
+    /// The answer if the rate was too low: a failure, unless something other than the storage may
+    /// be the reason.
     fn too_little(&self, recording: &Recording, phase: &str, because: String) -> Answer {
         let ran = phase_named(recording, phase)?.1;
-        // Those that are in the figure: a phase of several seconds leaves its first one out.
+        // The seconds that are in the figure: a longer phase leaves its first second out.
         let whole = if ran.length() > SETTLE { ran.start + SETTLE } else { ran.start };
         let seconds = || intervals(self.record, ran).filter(|second| second.start >= whole);
         let is_content = |second: &&Interval| second.held_by == HeldBy::Pace || is_silent(second);
@@ -113,7 +113,7 @@ impl Had<'_> {
     }
 }
 
-/// Why it may not be the storage that a workload was measured on.
+/// Why the result may not be due to the storage.
 fn doubt(
     recording: &Recording,
     workload: &str,
@@ -126,11 +126,11 @@ fn doubt(
     Ok(stalled_for(ran, missing).or(busy))
 }
 
-/// What a workload's requests at a percentile took.
+/// Response time of a workload at a percentile.
 struct AtPercentile {
     name: String,
     percentile: f64,
-    /// [`Span::MAX`] where it is one that was never sent.
+    /// [`Span::MAX`] if the request at the percentile was never sent.
     within: Span,
     due: u64,
     never_sent: u64,
@@ -145,7 +145,7 @@ fn at_percentile(record: &WorkloadRecord, index: usize, phase: &str, percentile:
     if due == 0 {
         return Err(nothing());
     }
-    // Of fewer requests than that, the percentile is the longest, whatever the storage is like.
+    // With fewer requests the percentile is always the longest one.
     let needed = if percentile < 100.0 { (100.0 / (100.0 - percentile)).round() as u64 } else { 1 };
     if due < needed {
         return Err(format!("{name} made {due} requests in {phase}; {percentile} % of them takes at least {needed}"));
@@ -160,7 +160,7 @@ fn at_percentile(record: &WorkloadRecord, index: usize, phase: &str, percentile:
 }
 
 impl AtPercentile {
-    /// In words, told from a bound.
+    /// As text, with enough digits to tell it from the bound.
     fn beside(&self, bound: Span) -> String {
         let AtPercentile { name, percentile, within, due, never_sent } = self;
         match *within {

@@ -1,12 +1,12 @@
-//! Figures as verdicts say them: a bound with all of its digits, and what was measured with as many
-//! as show on which side of the bound it is.
+//! Figures in verdicts: a bound with all of its digits, and a measured figure with enough digits to
+//! show on which side of the bound it is.
 
 use block::Span;
 
-/// Digits behind the point at most.
+/// Maximum number of decimals.
 const DECIMALS_MOST: usize = 9;
 
-/// A figure with so many decimals, or with as many more as it takes to see on which side of each
+/// A figure with `decimals` decimals, or as many more as are needed to show on which side of each
 /// bound it is.
 pub(super) fn told(value: f64, bounds: &[f64], decimals: usize) -> String {
     let shown = |decimals: usize| format!("{value:.decimals$}");
@@ -15,30 +15,30 @@ pub(super) fn told(value: f64, bounds: &[f64], decimals: usize) -> String {
         text.parse().is_ok_and(|shown| side(shown) == side(value))
     };
     let text = (decimals..=DECIMALS_MOST).map(shown).find(is_true).unwrap_or_else(|| shown(decimals));
-    // What rounds to nothing has no sign.
+    // A figure that rounds to zero has no sign.
     match text.strip_prefix('-') {
         Some(digits) if digits.bytes().all(|digit| matches!(digit, b'0' | b'.')) => digits.to_owned(),
         _ => text,
     }
 }
 
-/// `1 %`, `0.5 %`: no more decimals than it takes.
+/// A percentage with no more decimals than needed: `1 %`, `0.5 %`.
 pub(super) fn percent(part: f64) -> String {
     format!("{} %", (part * 1e11).round() / 1e9)
 }
 
-/// `1 point`, `2 points`.
+/// Percentage points: `1 point`, `2 points`.
 pub(super) fn in_points(points: f64) -> String {
     format!("{points} {}", if points == 1.0 { "point" } else { "points" })
 }
 
-/// As a span prints itself, with every digit that it has: `3.999 ms`.
+/// A span in its usual form with all digits: `3.999 ms`.
 pub(super) fn exact(span: Span) -> String {
     let (value, unit, decimals) = in_unit(span);
     format!("{} {unit}", told(value, &[value], decimals))
 }
 
-/// As a span prints itself, or with as many more digits as it takes to see on which side of the
+/// A span in its usual form, or with as many more digits as are needed to show on which side of the
 /// bound it is.
 pub(super) fn time_told(span: Span, bound: Span) -> String {
     let (value, unit, decimals) = in_unit(span);
@@ -46,7 +46,7 @@ pub(super) fn time_told(span: Span, bound: Span) -> String {
     format!("{} {unit}", told(value, &[bound.as_nanos() as f64 * ratio], decimals))
 }
 
-/// The number of a span, its unit and its decimals as it prints itself.
+/// The number, unit and decimals of a span in its usual form.
 fn in_unit(span: Span) -> (f64, String, usize) {
     let text = span.to_string();
     let (number, unit) = text.split_once(' ').unwrap_or((&text, ""));

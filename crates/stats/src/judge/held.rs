@@ -5,7 +5,7 @@ use crate::criterion::Outcome;
 use crate::recording::{HeldBy, Recording};
 use std::collections::BTreeMap;
 
-/// What held somebody back, as a sentence says it.
+/// The cause as part of a sentence.
 pub(super) fn cause(by: HeldBy) -> String {
     let said = match by {
         HeldBy::CeilingIops => "a ceiling in IOPS",
@@ -19,8 +19,8 @@ pub(super) fn cause(by: HeldBy) -> String {
     said.into()
 }
 
-/// Whether each workload was held back by that in most seconds of a phase in which it asked for
-/// anything.
+/// Whether each workload was held back by `cause` in most seconds of a phase in which it made
+/// requests.
 pub(super) fn by(recording: &Recording, workloads: &[String], phase: &str, cause: HeldBy) -> Answer {
     let (index, ran) = phase_named(recording, phase)?;
     let mut odd = None;

@@ -1,4 +1,4 @@
-//! Criteria on what was found in the server's cache.
+//! Criteria on hit ratios of the server's cache.
 
 use super::figure::told;
 use super::{Answer, find_all, in_percent, intervals, measured, phase_named};
@@ -7,11 +7,11 @@ use crate::recording::{Recording, WorkloadRecord};
 use crate::run::Hits;
 use block::Span;
 
-/// Fewer pages than this say too little: a share of a thousand is exact to some 3 points (two
-/// standard deviations at a half).
+/// Fewer pages than this are not enough for a ratio: that of a thousand is exact to some 3 points
+/// (two standard deviations at one half).
 const PAGES_LEAST: u64 = 1000;
 
-/// Whether each workload found as large a share as in the baseline, less so many points.
+/// Whether each workload's hit ratio is that of the baseline, less at most `points`.
 pub(super) fn kept(recording: &Recording, workloads: &[String], phases: [&str; 2], points: f64) -> Answer {
     let mut worst: Option<(f64, String)> = None;
     for record in find_all(recording, workloads)? {
@@ -28,7 +28,7 @@ pub(super) fn kept(recording: &Recording, workloads: &[String], phases: [&str; 2
     Ok((outcome, said, measured(lost, points, "points")))
 }
 
-/// Whether each workload found less than a part.
+/// Whether each workload's hit ratio is below `part`.
 pub(super) fn below(recording: &Recording, workloads: &[String], phase: &str, part: f64) -> Answer {
     let mut most: Option<(f64, String)> = None;
     for record in find_all(recording, workloads)? {
@@ -42,7 +42,7 @@ pub(super) fn below(recording: &Recording, workloads: &[String], phase: &str, pa
     Ok((outcome, said, in_percent(share, part)))
 }
 
-/// The part of its pages that a workload found in a phase, its first second left out.
+/// Hit ratio of a workload in a phase, without its first second.
 fn share(recording: &Recording, record: &WorkloadRecord, phase: &str) -> Result<f64, String> {
     let (_, ran) = phase_named(recording, phase)?;
     let from = ran.start + Span::SECOND;
@@ -64,8 +64,8 @@ mod tests {
     use super::*;
     use crate::recording::{Interval, Phase};
 
-    /// Three seconds a phase: the first of each, which is left out, found nothing; the others found
-    /// so many of 1000.
+    /// Phases of three seconds: the first second, which is left out, has no hits; the others have
+    /// this many of 1000.
     fn recording(found: [u64; 2], asked: u64) -> Recording {
         let second = |at: u64, found: u64| Interval {
             start: Span::from_secs(at),

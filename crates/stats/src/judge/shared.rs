@@ -5,8 +5,8 @@ use super::{Answer, intervals, measured, phase_named, stalled_for, time};
 use crate::criterion::Outcome;
 use crate::recording::{HeldBy, LimitsInForce, ObjectRecord, Phase, Recording};
 
-/// Whether the members of every shared limit of a phase together had what it says. A limit through
-/// which nothing went, and at which nothing waited, has nobody to have it.
+/// Whether the members of every shared limit of a phase together reached it. A limit that passed
+/// nothing and held nothing back had no members at work and is skipped.
 pub(super) fn sum(recording: &Recording, phase: &str, tolerance: f64) -> Answer {
     let (index, ran) = phase_named(recording, phase)?;
     let groups = recording.objects.iter().enumerate().filter(|(_, object)| object.is_group);
@@ -15,7 +15,7 @@ pub(super) fn sum(recording: &Recording, phase: &str, tolerance: f64) -> Answer 
     let used = shared.iter().filter(|shared| shared.is_used(recording, ran)).collect::<Vec<_>>();
     let judged = if used.is_empty() { shared.iter().collect() } else { used };
     let answers: Vec<Answer> = judged.iter().map(|shared| shared.sum(recording, ran, tolerance)).collect();
-    // One that did not hold outweighs one that cannot be said, and that one all that held.
+    // A failure outweighs "cannot say", and that outweighs a pass.
     let rank = |answer: &Answer| answer.as_ref().map_or(Outcome::CannotSay, |(outcome, ..)| *outcome);
     let worst = answers.into_iter().rev().max_by_key(rank);
     worst.unwrap_or_else(|| Err("no shared limit was in force".into()))
@@ -23,7 +23,7 @@ pub(super) fn sum(recording: &Recording, phase: &str, tolerance: f64) -> Answer 
 
 /// A shared limit in force.
 struct Shared<'r> {
-    /// Its place in [`Recording::objects`].
+    /// Its index in [`Recording::objects`].
     at: usize,
     object: &'r ObjectRecord,
     limits: &'r LimitsInForce,
@@ -39,7 +39,7 @@ impl Shared<'_> {
         passed.is_none_or(|peak| peak.mean_ops > 0.0) || self.holds(recording, ran)
     }
 
-    /// Whether it held anybody back, or may have: not every second says at which limit it was held.
+    /// Whether it held anything back, or may have: not every second names the limit.
     fn holds(&self, recording: &Recording, ran: &Phase) -> bool {
         let here = |at: Option<u32>| at.is_none_or(|at| at as usize == self.at);
         let mut seconds = recording.workloads.iter().flat_map(|workload| intervals(workload, ran));
@@ -57,7 +57,7 @@ impl Shared<'_> {
         let peak = peak.ok_or("no whole second of the phase is left behind its first")?;
         let iops = limits.ceiling_iops.map(|limit| ("IOPS", peak.mean_ops, limit));
         let bytes = limits.ceiling_bytes.map(|limit| ("bytes/s", peak.mean_bytes, limit));
-        // Of two limits the fuller one binds.
+        // Of the two limits the one with the higher utilisation binds.
         let part = |&(_, got, limit): &(&str, f64, u64)| got / limit.max(1) as f64;
         let fuller = iops.into_iter().chain(bytes).max_by(|a, b| part(a).total_cmp(&part(b)));
         let (unit, got, limit) = fuller.ok_or("no shared limit was in force")?;

@@ -1,4 +1,4 @@
-//! Every way in which a criterion can end, on runs of two phases of five seconds.
+//! Every possible outcome of a criterion, on runs of two phases of five seconds.
 
 mod shared;
 
@@ -63,7 +63,8 @@ fn ceiling(iops: u64) -> LimitsInForce {
 #[test]
 fn a_ceiling_is_judged_by_its_fullest_second_and_only_while_in_force() {
     let criterion = Criterion::CeilingHeld { tolerance: 0.01 };
-    // 10 a bin is 1000 a second; before it was in force there were 50 a bin, which must not count.
+    // 10 a bin is 1000 a second; before the limit was in force there were 50 a bin, which must not
+    // count.
     let steady = limited(run([[0; 2]; 2]), "s:/vol/a", false, ceiling(1000), |bin| if bin < 500 { 50 } else { 10 });
     assert_eq!(criterion.judge(&steady).outcome, Outcome::Pass);
     // 11 operations more in one bin of 10 ms: 1011 in a second that straddles it; 1000 × 1.01 + 1 =
@@ -80,7 +81,7 @@ fn a_ceiling_is_judged_by_its_fullest_second_and_only_while_in_force() {
     assert_eq!(criterion.judge(&run([[0; 2]; 2])).outcome, Outcome::CannotSay, "no ceiling at all");
 }
 
-/// Who asked for nothing had no less than it asked for, and was held by nobody.
+/// A workload that made no requests had no less than it asked for, and was not held back.
 #[test]
 fn nothing_is_said_of_who_asked_for_nothing() {
     let mut silent = run([[100; 2], [0, 100]]);
@@ -101,7 +102,7 @@ fn nothing_is_said_of_who_asked_for_nothing() {
     };
     let nobody = held(&silent, HeldBy::Nothing);
     assert_eq!((nobody.outcome, nobody.because.as_str()), (Outcome::CannotSay, "a asked for nothing in after"));
-    // What it asked for in one second is what it is judged by.
+    // It is judged by what it asked for in one second.
     let mut once = silent;
     once.workloads[0].intervals[6].counts.reads = 10;
     once.workloads[0].intervals[6].held_by = HeldBy::SharedIops;
@@ -152,10 +153,10 @@ fn what_is_not_restored_fails_unless_the_machine_itself_was_slower() {
         most: None,
     };
     assert_eq!(criterion.judge(&run([[7000, 7000], [1000, 6700]])).outcome, Outcome::Pass);
-    // 6000 of 7000 is 86 %, with 13 000 of 14 000 in all (93 %): the disk was there, b did not get
-    // it.
+    // 6000 of 7000 is 86 %, and 13 000 of 14 000 in all (93 %): the disk had the capacity, and b
+    // did not get it.
     assert_eq!(criterion.judge(&run([[7000, 7000], [7000, 6000]])).outcome, Outcome::Fail);
-    // 7000 of 14 000 in all: the disk was not there.
+    // 7000 of 14 000 in all: the disk did not have the capacity.
     assert_eq!(criterion.judge(&run([[7000, 7000], [1000, 6000]])).outcome, Outcome::CannotSay);
 }
 
@@ -192,7 +193,7 @@ fn a_run_that_was_cut_short_says_nothing_about_its_last_phase() {
 fn a_ceiling_in_bytes_allows_one_request_more_of_the_size_that_passes() {
     let criterion = Criterion::CeilingHeld { tolerance: 0.0 };
     let limits = LimitsInForce { ceiling_bytes: Some(4096 * 1000), ..LimitsInForce::default() };
-    // 10 requests of 4 KiB a bin are the limit exactly; one more in a second may have started
+    // 10 requests of 4 KiB a bin are exactly the limit. One more in a second may have started
     // within it, two may not.
     let outcome = |more: u32| {
         let run =
@@ -275,8 +276,8 @@ fn less_in_all_is_the_machines_fault_only_if_its_device_was_slower() {
     assert_eq!(outcome(100, 50), Outcome::Fail, "the device had time for b and did not get its requests");
 }
 
-/// Who comes back to more than it had did not have what it asked for then: that is another thing
-/// than its share restored.
+/// A workload that gets more than in the baseline was limited by something else then, so its share
+/// was not simply restored.
 #[test]
 fn more_than_before_is_not_what_was_before() {
     let criterion = Criterion::Restored {
@@ -349,7 +350,7 @@ fn names_that_the_run_does_not_have_are_told() {
     assert_eq!(nobody.judge(&run([[7000; 2]; 2])).outcome, Outcome::CannotSay);
 }
 
-/// What a verdict says in words it says in figures too: `a` had 100 and has 95, and must have 90 %.
+/// A verdict also has its figures: `a` had 100 and has 95, and must have 90 %.
 #[test]
 fn a_verdict_has_its_figures() {
     let asked = |part| Criterion::Restored {
@@ -363,7 +364,7 @@ fn a_verdict_has_its_figures() {
     let figures = verdict.measured.expect("it is one figure");
     assert_eq!((verdict.outcome, figures.unit.as_str()), (Outcome::Pass, "%"));
     assert!((figures.value - 95.0).abs() < 1e-9 && (figures.bound - 90.0).abs() < 1e-9, "{figures:?}");
-    // Where nothing can be said there is none.
+    // Without an outcome there are no figures.
     assert_eq!(asked(0.9).judge(&run([[0, 100], [95, 100]])).measured, None);
 }
 
@@ -425,7 +426,7 @@ fn a_rate_is_judged_where_it_was_asked_for() {
     assert_eq!(of(Rate::Bytes(block::Bytes(4_000_001)), HeldBy::Disk).outcome, Outcome::Fail);
 }
 
-/// A rate that a limit says is neither missed nor exceeded: 900 of 900 ± 1 %, and 1000 at `b`.
+/// The rate of a limit must be neither missed nor exceeded: 900 of 900 ± 1 %, but 1000 at `b`.
 #[test]
 fn a_rate_is_met_from_both_sides() {
     let of = |names: &[&str], rate, held| {

@@ -1,10 +1,10 @@
-//! The names and numbers under which the database and the CSV keep how a floor fared. They are part
-//! of both formats, as those in `held_by` are.
+//! Keys and numbers for the state of a floor in the database and in CSV. They are part of both
+//! formats, like those in `held_by`.
 
 use super::FloorFared;
 
 impl FloorFared {
-    /// Its name in files, and the number that goes with it.
+    /// Its key in files, and its number.
     pub fn key(self) -> (&'static str, Option<u64>) {
         match self {
             FloorFared::NotSet => ("not_set", None),
@@ -19,7 +19,7 @@ impl FloorFared {
         }
     }
 
-    /// What has that name and number in files.
+    /// The state with this key and number.
     pub fn from_key(name: &str, number: Option<u64>) -> Option<FloorFared> {
         Some(match (name, number) {
             ("not_set", None) => FloorFared::NotSet,

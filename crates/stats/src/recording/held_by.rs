@@ -1,10 +1,10 @@
-//! The names under which the database and the CSV keep what held a workload back. They are part of
-//! both formats: unlike the words people read, they never change.
+//! Keys for what held a workload back in the database and in CSV. They are part of both formats:
+//! unlike words for people they never change.
 
 use super::HeldBy;
 
 impl HeldBy {
-    /// Every cause.
+    /// All causes.
     pub const ALL: [HeldBy; 14] = [
         HeldBy::Nothing,
         HeldBy::CeilingIops,
@@ -22,7 +22,7 @@ impl HeldBy {
         HeldBy::Burst,
     ];
 
-    /// Its name in files.
+    /// Its key in files.
     pub fn key(self) -> &'static str {
         match self {
             HeldBy::Nothing => "nothing",
@@ -42,7 +42,7 @@ impl HeldBy {
         }
     }
 
-    /// What has that name in files.
+    /// The cause with this key.
     pub fn from_key(wanted: &str) -> Option<HeldBy> {
         HeldBy::ALL.into_iter().find(|held_by| held_by.key() == wanted)
     }

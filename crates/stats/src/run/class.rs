@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-/// A kind of work.
+/// A class of work.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Class(Cow<'static, str>);
 
@@ -13,18 +13,18 @@ impl Class {
     pub const READ: Class = Class(Cow::Borrowed("read"));
     /// To storage.
     pub const WRITE: Class = Class(Cow::Borrowed("write"));
-    /// Gives space back.
+    /// Releases space.
     pub const TRIM: Class = Class(Cow::Borrowed("trim"));
     /// Makes writes durable.
     pub const FLUSH: Class = Class(Cow::Borrowed("flush"));
-    /// Neither read nor write, and not told apart.
+    /// Neither reads nor writes, and not distinguished further.
     pub const OTHER: Class = Class(Cow::Borrowed("other"));
     /// Writes to a write image journal.
     pub const JOURNAL: Class = Class(Cow::Borrowed("journal"));
     /// Writes of a transaction journal.
     pub const LOG: Class = Class(Cow::Borrowed("log"));
 
-    /// One of any name.
+    /// A class with any name.
     pub fn named(name: impl Into<Cow<'static, str>>) -> Class {
         Class(name.into())
     }
@@ -34,18 +34,18 @@ impl Class {
         &self.0
     }
 
-    /// Whether its requests move bytes.
+    /// Whether its requests transfer bytes.
     pub fn moves_data(&self) -> bool {
         ![Class::FLUSH, Class::OTHER].contains(self)
     }
 
-    /// Whether it is a part of the whole: neither the whole itself nor told beside it.
+    /// Whether it is a part of the whole: neither the whole itself nor kept beside it.
     pub fn is_part(&self) -> bool {
         ![Class::ALL, Class::FLUSH, Class::JOURNAL, Class::LOG].contains(self)
     }
 }
 
-/// Which of a request's times.
+/// The kind of a latency.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
     /// From due to end.
@@ -58,16 +58,16 @@ pub enum Kind {
     Lateness,
     /// In a QoS gate.
     Gate,
-    /// In the device, as a server tells it.
+    /// In the device, as the server reports it.
     Device,
 }
 
 impl Kind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [Kind; 6] =
         [Kind::Response, Kind::Service, Kind::Submission, Kind::Lateness, Kind::Gate, Kind::Device];
 
-    /// Its name in files.
+    /// Its key in files.
     pub const fn key(self) -> &'static str {
         match self {
             Kind::Response => "response",
@@ -79,7 +79,7 @@ impl Kind {
         }
     }
 
-    /// What has that name in files.
+    /// The kind with this key.
     pub fn from_key(key: &str) -> Option<Kind> {
         Kind::ALL.into_iter().find(|kind| kind.key() == key)
     }

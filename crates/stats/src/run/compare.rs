@@ -1,39 +1,40 @@
-//! What is different between two runs, and whether it is more than noise.
+//! The differences between two runs, and whether they are more than noise.
 //!
 //! The method is that of batch means (B. Schmeiser, "Batch size effects in the analysis of
-//! simulation output", Operations Research 30, 1982): seconds that follow one another are alike, so
-//! that their number says little. They are put together to at most [`BATCHES`] batches, whose means
-//! are nearly independent; the difference of two means then has the interval of Welch's t-test over
-//! the batches. It covers the true difference with 95 %.
+//! simulation output", Operations Research 30, 1982). Consecutive seconds are correlated, so they
+//! do not count as independent samples. They are joined into at most [`BATCHES`] batches, whose
+//! means are nearly independent. The difference of two means then has the 95 % confidence interval
+//! of Welch's t-test over the batches.
 
 use super::{Cell, Class, Kind, Run, Setting, Slice};
 use crate::job::{Confidence, Spread, welch};
 use block::Span;
 
-/// Batches of a series. With more of them they get shorter and depend on each other, with fewer the
-/// interval gets wider without getting truer: Schmeiser found between 10 and 30 to be right
-/// whatever the length.
+/// Maximum number of batches of a series. With more, batches get shorter and depend on each other;
+/// with fewer, the interval gets wider but no more reliable. Schmeiser found 10 to 30 right for any
+/// length.
 const BATCHES: usize = 20;
 
-/// A figure of a slice; `None` where it is not known.
+/// A figure of a slice; `None` if not known.
 type Of<'a> = &'a dyn Fn(&Slice) -> Option<f64>;
 
-/// Fewer seconds than this say nothing of how they vary.
+/// Fewer seconds do not show how they vary.
 const SECONDS_MIN: usize = 10;
 
-/// Settings in which two runs may not differ. Depths and rates may: to change those is why one
-/// compares.
+/// Settings in which two runs must not differ. Depths and rates may, because runs are compared to
+/// see their effect.
 const SAME: [&str; 7] =
     ["mix", "read_percent", "order", "block_bytes", "read_block_bytes", "write_block_bytes", "cycle_s"];
 
-/// Tools whose points are called by what was asked in them, so that equal names are equal
-/// questions; of all others the plan says what was asked.
+/// Tools that name points after what was asked in them, so that equal names are equal questions.
+/// For all other tools the plan has that.
 const SELF_EVIDENT: [&str; 5] = ["fio", "ramp", "ranread", "orion", "oltp"];
 
-/// The write cycle of a database; runs with shorter ones are not comparable with anything.
+/// The write cycle of a database in seconds; runs with shorter cycles are not comparable with
+/// anything.
 const CYCLE_S: f64 = 80.0;
 
-/// One figure of two runs.
+/// A figure of two runs.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Difference {
     /// The point's name.
@@ -42,25 +43,25 @@ pub struct Difference {
     pub actor: String,
     /// The class.
     pub class: Class,
-    /// Which figure, with its unit.
+    /// The figure, with its unit.
     pub figure: &'static str,
-    /// In the first run.
+    /// Its value in the first run.
     pub before: f64,
-    /// In the second run.
+    /// Its value in the second run.
     pub after: f64,
-    /// Where the difference lies with 95 %; `None` where no series of seconds tells how the figure
+    /// The difference with its 95 % confidence interval; `None` if no series shows how the figure
     /// varies.
     pub interval: Option<Confidence>,
 }
 
 impl Difference {
-    /// Whether it is more than noise; `None` where nobody can say.
+    /// Whether it is more than noise; `None` if that is not known.
     pub fn is_significant(&self) -> Option<bool> {
         self.interval.map(|interval| interval.mean.abs() > interval.half_width)
     }
 }
 
-/// Every figure that both runs have, by the names of points and actors.
+/// All figures that both runs have, matched by the names of points and actors.
 pub fn differences(before: &Run, after: &Run) -> Vec<Difference> {
     let mut found = Vec::new();
     for cell in &before.cells {
@@ -109,7 +110,8 @@ pub fn differences(before: &Run, after: &Run) -> Vec<Difference> {
     found
 }
 
-/// What of a run the other one has nothing of: the names of point and actor, and the class.
+/// Cells of a run without a counterpart in the other one: the names of point and actor, and the
+/// class.
 pub fn alone<'a>(run: &'a Run, other: &Run) -> Vec<(&'a str, &'a str, &'a Class)> {
     let of = |cell: &'a Cell| {
         let (point, actor) = names(run, cell)?;
@@ -125,19 +127,19 @@ fn names<'a>(run: &'a Run, cell: &Cell) -> Option<(&'a str, &'a str)> {
     Some((&point.name, &actor.name))
 }
 
-/// The cell of another run that has the same names.
+/// The cell with the same names in another run.
 fn counterpart<'a>(run: &Run, cell: &Cell, other: &'a Run) -> Option<&'a Cell> {
     let called = names(run, cell)?;
     other.cells.iter().find(|there| there.class == cell.class && names(other, there) == Some(called))
 }
 
-/// Whether a cell is the whole of one class, which says the same again.
+/// Whether a cell is the whole of only one class, and so repeats it.
 fn is_said_twice(run: &Run, cell: &Cell) -> bool {
     let parts = || run.cells.iter().filter(|part| (part.point, part.actor) == (cell.point, cell.actor));
     cell.class == Class::ALL && parts().count() == 2
 }
 
-/// Why two runs may not be compared; nothing where they may.
+/// Why two runs may not be compared; empty if they may.
 pub fn obstacles(before: &Run, after: &Run) -> Vec<String> {
     let mut found = Vec::new();
     let (a, b) = (&before.identity, &after.identity);
@@ -182,15 +184,15 @@ fn words(value: &super::Value) -> String {
     }
 }
 
-/// The slices of a class that lie within a point.
+/// The slices of a class within a point.
 fn within(run: &Run, point: u32, actor: u32, class: &Class) -> Vec<Slice> {
     let Some(point) = run.points.get(point as usize) else { return Vec::new() };
     let slices = match class {
         class if *class == Class::ALL => run.whole(actor, Span::ZERO),
         class => run.series(actor, class).map_or(&[][..], |series| &series.slices),
     };
-    // What an earlier point left is not of this one, and the last slice may be a splinter of a
-    // second.
+    // Slices that began in an earlier point are excluded, and so is a last one that is mostly
+    // beyond this point.
     let full = |slice: &Slice| slice.start >= point.start && slice.start + slice.length / 2 <= point.end;
     slices.iter().filter(|slice| full(slice)).copied().collect()
 }
@@ -199,12 +201,12 @@ fn figures(slices: &[Slice], of: Of<'_>) -> Vec<f64> {
     slices.iter().filter_map(of).collect()
 }
 
-/// The difference of two means with its interval; `None` where one of them is of too few seconds.
+/// The difference of two means with its interval; `None` if either has too few seconds.
 fn difference(before: &[f64], after: &[f64]) -> Option<Confidence> {
     welch(&batches(before)?, &batches(after)?)
 }
 
-/// How the means of batches of neighbours vary.
+/// The spread of the means of batches of neighbours.
 fn batches(figures: &[f64]) -> Option<Spread> {
     if figures.len() < SECONDS_MIN {
         return None;
@@ -220,7 +222,7 @@ mod tests {
     use super::*;
     use block::Span;
 
-    /// A run of seconds with so many operations each.
+    /// A run with these operations in each second.
     fn run(ops: &[u64]) -> Run {
         let slice = |(second, ops): (usize, &u64)| Slice {
             start: Span::from_secs(second as u64),
@@ -248,8 +250,8 @@ mod tests {
 
     #[test]
     fn a_difference_larger_than_the_noise_is_one() {
-        // 100 ± 10 in turns: the mean of 20 batches of three is within 3.4 of 100, so 105 and 130
-        // are told apart, or not.
+        // 100 ± 10 in turns: the mean of 20 batches of three is within 3.4 of 100, so 130 is a
+        // significant difference and 105 may not be.
         let around = |mean: u64| (0..60).map(|second| mean - 10 + second * 13 % 21).collect::<Vec<_>>();
         let told = |mean| {
             let found = differences(&run(&around(100)), &run(&around(mean)));
@@ -262,7 +264,7 @@ mod tests {
         assert_eq!((told(100), told(130)), (Some(false), Some(true)));
     }
 
-    /// Every figure that a series has is told from noise by it.
+    /// A figure with a series has an interval.
     #[test]
     fn percentiles_vary_as_the_seconds_have_them() {
         let with = |micros: u64| {
@@ -283,7 +285,7 @@ mod tests {
         assert_eq!((told[0], &told[1..]), (("IOPS", Some(false)), &all[..]));
     }
 
-    /// What only one of two runs did is named.
+    /// Whatever only one of two runs has is named.
     #[test]
     fn what_one_run_has_alone_is_told() {
         let (reads, mut both) = (run(&[100; 10]), run(&[100; 10]));
@@ -303,8 +305,8 @@ mod tests {
 
     #[test]
     fn seconds_that_are_alike_do_not_count_as_many() {
-        // 30 s of 90 and 30 s of 110 beside the same the other way round: the mean is the same, and
-        // the interval is as wide as halves of 20 deviate: deviation of 20 batches 10.26, so 1.96 ×
+        // 30 s of 90 and 30 s of 110, and the other way round: the means are equal, and the
+        // interval is as wide as two halves differ: the deviation of 20 batches is 10.26, so 1.96 ×
         // √(2 × 10.26² / 20) = 6.36.
         let halves = |a, b| [[a; 30], [b; 30]].concat();
         let found = differences(&run(&halves(90, 110)), &run(&halves(110, 90)));
@@ -337,7 +339,7 @@ mod tests {
         let mut other = plan.clone();
         (other.identity.tool, other.identity.text) = ("run".into(), "title = 'x'".into());
         assert_eq!(obstacles(&plan, &other), ["they are of different plans"]);
-        // Cells of a matrix say themselves what was asked; a plan and a matrix never the same.
+        // Cells of a matrix are named after what was asked; a plan and a matrix are never the same.
         let matrix = |block: f64| {
             let mut run = run(&[1]);
             run.identity.tool = "orion".into();

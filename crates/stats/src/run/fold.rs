@@ -1,33 +1,32 @@
-//! A long run in memory: minutes that are over as one slice each.
+//! Folds a long run in memory: each minute that is over becomes one slice.
 //!
 //! ```text
 //!   seconds   ▕▏▕▏▕▏▕▏▕▏▕▏▕▏▕▏ … ▕▏▕▏▕▏▕▏      a day of 100 workloads: 26 million, 5 GB
 //!   folded    ▕  minute ▏▕  minute ▏ … ▕▏▕▏▕▏▕▏      the last hour by seconds
 //! ```
-//! The results database has the seconds by then, so that nothing is lost but what memory held a
-//! second time.
+//! By then the results database has the seconds, so only the copy in memory is lost.
 
 use super::{GateRow, Hits, Minute, Run, Series, Slice, Spread};
 use crate::{Histogram, Waits};
 use block::Span;
 
-/// The length of a minute of a gate's rows, which are counted from the start of the run.
+/// Length of a minute of a gate's rows, counted from the start of the run.
 const MINUTE: u64 = 60_000_000_000;
 
 impl Run {
-    /// How many slices it has in all series.
+    /// Number of slices in all series.
     pub fn slices(&self) -> usize {
         self.series.iter().map(|series| series.slices.len()).sum()
     }
 
-    /// Whether minutes of it are slices by now.
+    /// Whether some of its minutes have been folded.
     pub fn is_folded(&self) -> bool {
         let long = |series: &Series| series.slices.first().is_some_and(|first| first.length > Span::from_secs(30));
         self.series.iter().any(long)
     }
 
-    /// Makes one slice, and one row of a gate, of each minute that was over at `until`. A slice has
-    /// the percentiles of its minute then, within 3.2 %; histograms of minutes are left empty.
+    /// Folds each minute that was over at `until` into one slice and one row of a gate. The slice
+    /// gets the percentiles of its minute, within 3.2 %; the minute's histogram becomes empty.
     pub fn fold(&mut self, until: Span) {
         self.series.iter_mut().for_each(|series| series.fold(until));
         for gate in &mut self.gates {
@@ -55,8 +54,8 @@ impl Series {
         let over = minutes.partition_point(|minute| minute.start <= until).saturating_sub(1);
         let Some(end) = minutes.get(over).filter(|_| over > 0).map(|next| next.start) else { return };
         let end = slices.partition_point(|slice| slice.start < end);
-        // Minutes that were folded before are a slice each. All stays in its place in memory: room
-        // made anew each time is never as large as what was given back.
+        // Minutes that were folded before are one slice each. Everything is moved within its
+        // allocation, because newly allocated memory would not reuse all that was freed.
         let is_one = |minute: &usize| {
             let starts = [*minute, minute + 1].map(|at| slices.get(at).map(|slice| slice.start));
             starts == [*minute, minute + 1].map(|at| minutes.get(at).map(|minute| minute.start))
@@ -80,7 +79,7 @@ impl Series {
 }
 
 impl Minute {
-    /// The percentiles of its responses, within 3.2 %; `None` where none is known.
+    /// The percentiles of its responses, within 3.2 %; `None` without responses.
     pub fn spread(&self) -> Option<Spread> {
         let buckets: Vec<(u32, u64)> = self.response.buckets().collect();
         let part = |part| Histogram::quantile_of(&buckets, part);
@@ -89,8 +88,8 @@ impl Minute {
 }
 
 impl GateRow {
-    /// Rows that follow one another as one: the mean of their waits, and what held the actor back,
-    /// and how its floor fared, in most of them; what was found in a cache is summed.
+    /// Joins consecutive rows: waits are averaged, hits and misses added, and cause and state of
+    /// the floor are the most frequent ones.
     pub fn together(rows: &[GateRow]) -> Option<GateRow> {
         let (first, last) = (rows.first()?, rows.last()?);
         let mean = |of: fn(&Waits) -> Span| {
@@ -119,7 +118,7 @@ impl GateRow {
     }
 }
 
-/// What there is most of; of equals the first.
+/// The most frequent item; the first one of several.
 fn most<T: PartialEq>(all: impl Iterator<Item = T>) -> Option<T> {
     let mut counted: Vec<(T, usize)> = Vec::new();
     for one in all {
@@ -139,9 +138,9 @@ mod tests {
     use block::Time;
 
     /// Ten minutes of 60 reads a second, of 1 ms in even minutes and 5 ms in odd ones, held back by
-    /// the disk but for a second: folded up to the middle of the sixth, five minutes are slices
-    /// with the sums and the percentiles of theirs, and the rest is as it was. Folding again
-    /// changes nothing.
+    /// the disk except for a second. Folded up to the middle of the sixth minute, five minutes are
+    /// slices with their sums and percentiles, and the rest is unchanged. A second fold changes
+    /// nothing.
     #[test]
     fn minutes_that_are_over_are_slices() {
         let (actors, points) = (vec![RunActor::default()], vec![Point::default()]);

@@ -1,96 +1,96 @@
-//! What the host did meanwhile, about second by second, as its kernel counts it.
+//! Host statistics during a run, about second by second, from kernel counters.
 
 use crate::job::DiskUse;
 use block::{Bytes, Span};
 
-/// A host over the time of a run.
+/// Statistics of a host over a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct HostRecord {
-    /// The host itself, in order of time.
+    /// Rows of the host itself, in order of time.
     pub rows: Vec<HostRow>,
-    /// Its devices under the storage that was loaded.
+    /// Devices under the storage that was loaded.
     pub devices: Vec<DeviceSeries>,
 }
 
-/// A host over about a second.
+/// Statistics of a host over about a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HostRow {
-    /// Its start; from the start of the first point on.
+    /// Its start, from the start of the first point.
     pub start: Span,
     /// Its length.
     pub length: Span,
-    /// What the processors did.
+    /// Processor times.
     pub cpu: Option<CpuTimes>,
-    /// For how long work waited for want of processors, I/O and memory.
+    /// How long work was stalled for lack of processors, I/O and memory.
     pub pressure: Pressure,
-    /// The memory at the end.
+    /// Memory usage at its end.
     pub memory: Option<MemoryUse>,
 }
 
-/// What processors did, each the sum over all of them.
+/// Processor times, each summed over all processors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CpuTimes {
-    /// Programs, those in virtual machines on this host included.
+    /// User programs, including virtual machines on this host.
     pub user: Span,
-    /// Programs of low priority.
+    /// User programs of low priority.
     pub nice: Span,
-    /// The kernel, for programs.
+    /// The kernel, on behalf of programs.
     pub system: Span,
-    /// Nothing.
+    /// Idle.
     pub idle: Span,
-    /// Nothing, while I/O was in flight.
+    /// Idle while I/O was in flight.
     pub iowait: Span,
-    /// Interrupts.
+    /// Hardware interrupts.
     pub irq: Span,
-    /// What follows from interrupts.
+    /// Software interrupts.
     pub softirq: Span,
-    /// Given to others by the hypervisor.
+    /// Taken by the hypervisor for others.
     pub steal: Span,
 }
 
-/// Pressure stall information; `None` where the kernel tells none.
+/// Pressure stall information; `None` where the kernel does not report it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Pressure {
-    /// For want of a processor. Of the whole host there is no time in which everything waited.
+    /// Processors. For a whole host `full` is not defined and stays zero.
     pub cpu: Option<Stall>,
-    /// For I/O.
+    /// I/O.
     pub io: Option<Stall>,
-    /// For memory.
+    /// Memory.
     pub memory: Option<Stall>,
 }
 
-/// For how long work waited for something.
+/// How long tasks were stalled by a lack of something.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Stall {
-    /// At least one task waited.
+    /// At least one task was stalled.
     pub some: Span,
-    /// All that had work waited; zero for processors.
+    /// All tasks were stalled; zero for processors.
     pub full: Span,
 }
 
-/// Memory of a host.
+/// Memory usage of a host.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryUse {
-    /// What programs could have without swapping.
+    /// What programs could still allocate without swapping.
     pub available: Bytes,
     /// The page cache.
     pub cached: Bytes,
-    /// Written by programs and not to storage yet.
+    /// Modified pages that are not being written back yet.
     pub dirty: Bytes,
-    /// On its way to storage.
+    /// Pages being written back.
     pub writeback: Bytes,
 }
 
 /// A block device over time.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct DeviceSeries {
-    /// Its name, as the kernel has it.
+    /// Its name in the kernel.
     pub name: String,
-    /// In order of time.
+    /// Rows in order of time.
     pub rows: Vec<DeviceRow>,
 }
 
-/// A block device over about a second.
+/// Statistics of a block device over about a second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct DeviceRow {
     /// Its start.
@@ -99,30 +99,31 @@ pub struct DeviceRow {
     pub length: Span,
     /// Time with requests in flight.
     pub busy: Span,
-    /// Sum over time of the requests in flight: over the length it is the mean queue.
+    /// Integral over time of the requests in flight; divided by the length it is the mean queue
+    /// depth.
     pub in_queue: Span,
-    /// Reads that ended.
+    /// Completed reads.
     pub reads: Moved,
-    /// Writes that ended.
+    /// Completed writes.
     pub writes: Moved,
 }
 
-/// Requests of one direction that a device ended.
+/// Completed requests of one direction.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Moved {
-    /// How many.
+    /// Number of requests.
     pub count: u64,
     /// Their bytes.
     pub bytes: Bytes,
-    /// Sum of the times that they took.
+    /// Sum of their times.
     pub took: Span,
 }
 
-/// Bytes of a sector in the kernel's counters, whatever the device has.
+/// Size of a sector in the kernel's counters, whatever the device's own.
 const SECTOR: u64 = 512;
 
 impl HostRecord {
-    /// The host from `start` to `end` alone.
+    /// The part of the record from `start` to `end`.
     #[must_use]
     pub fn between(&self, start: Span, end: Span) -> HostRecord {
         let within = |at: Span| at >= start && at < end;
@@ -141,8 +142,8 @@ impl HostRecord {
 }
 
 impl HostRow {
-    /// All rows as one: times are added, of memory the least that was available counts and the most
-    /// that was not yet written. What one row does not know the sum does not know. `None` of no
+    /// Joins rows: times are added; of memory the smallest available and the largest unwritten
+    /// amounts count. A field that is unknown in one row is unknown in the sum. `None` without
     /// rows.
     pub fn sum(rows: &[HostRow]) -> Option<HostRow> {
         rows.iter().copied().reduce(|sum, row| HostRow {
@@ -165,7 +166,7 @@ impl HostRow {
 }
 
 impl CpuTimes {
-    /// By kind, those that did nothing last.
+    /// Times by kind, with idle kinds last.
     pub const fn kinds(&self) -> [(&'static str, Span); 8] {
         [
             ("user", self.user),
@@ -179,12 +180,12 @@ impl CpuTimes {
         ]
     }
 
-    /// Of all kinds together: the length times the processors.
+    /// The sum of all kinds: length times number of processors.
     pub fn total(&self) -> Span {
         self.kinds().into_iter().fold(Span::ZERO, |sum, (_, time)| sum + time)
     }
 
-    /// What was counted since `before`.
+    /// The difference to `before`.
     #[must_use]
     pub fn since(&self, before: &CpuTimes) -> CpuTimes {
         self.each(before, Span::saturating_sub)
@@ -209,7 +210,7 @@ impl CpuTimes {
 }
 
 impl Pressure {
-    /// What was counted since `before`.
+    /// The difference to `before`.
     #[must_use]
     pub fn since(&self, before: &Pressure) -> Pressure {
         let since = |after: Option<Stall>, before: Option<Stall>| {
@@ -233,7 +234,7 @@ impl Stall {
 }
 
 impl DeviceRow {
-    /// What a device was used from `start` on.
+    /// The activity of a device over an interval from `start` on.
     pub fn of(start: Span, disk: &DiskUse) -> DeviceRow {
         let moved = |direction: usize| Moved {
             count: disk.ios[direction],
@@ -244,7 +245,7 @@ impl DeviceRow {
         DeviceRow { start, length, busy, in_queue, reads: moved(0), writes: moved(1) }
     }
 
-    /// All rows as one; `None` of no rows.
+    /// Joins rows; `None` without rows.
     pub fn sum(rows: &[DeviceRow]) -> Option<DeviceRow> {
         rows.iter().copied().reduce(|sum, row| DeviceRow {
             start: sum.start,
@@ -256,20 +257,21 @@ impl DeviceRow {
         })
     }
 
-    /// The part of the time in which it had requests in flight, from 0 to 1; `None` of no time.
+    /// Utilisation: the fraction of time with requests in flight, from 0 to 1; `None` if the length
+    /// is zero.
     pub fn busy_part(&self) -> Option<f64> {
         part(self.busy, self.length).map(|part| part.min(1.0))
     }
 
-    /// Requests in flight, on average over the time.
+    /// Mean queue depth over the time.
     pub fn queue(&self) -> Option<f64> {
         part(self.in_queue, self.length)
     }
 }
 
 impl Moved {
-    /// How long one took on average, from its way into the device's queue to its end; `None` where
-    /// there was none.
+    /// Mean time of a request from entering the device's queue to its completion; `None` without
+    /// requests.
     pub fn mean(&self) -> Option<Span> {
         (self.count > 0).then(|| self.took / self.count)
     }
@@ -283,7 +285,7 @@ impl Moved {
     }
 }
 
-/// Which part of `whole` that is; `None` of no time.
+/// The fraction of `whole`; `None` if that is zero.
 fn part(time: Span, whole: Span) -> Option<f64> {
     (whole > Span::ZERO).then(|| time.as_nanos() as f64 / whole.as_nanos() as f64)
 }
@@ -292,8 +294,8 @@ fn part(time: Span, whole: Span) -> Option<f64> {
 mod tests {
     use super::*;
 
-    /// 8 reads of 4 KiB in a second that took 2 ms each, with half of the time busy: the mean queue
-    /// is 16 ms / 1 s.
+    /// 8 reads of 4 KiB in a second that took 2 ms each, half of the time busy: the mean queue
+    /// depth is 16 ms / 1 s.
     #[test]
     fn a_devices_figures_follow_from_its_counters() {
         let disk = DiskUse {

@@ -5,7 +5,7 @@ use crate::job::{JobOutcome, Losses};
 use block::Span;
 
 impl Point {
-    /// The point of stage `number` among so many, counted from 0.
+    /// The point of stage `number` of `of` stages, counted from 0.
     pub fn stage(number: usize, of: usize) -> Point {
         let name = if of == 1 { "run".to_owned() } else { format!("stage {}", number + 1) };
         Point { name, ..Point::default() }
@@ -13,13 +13,13 @@ impl Point {
 }
 
 impl Run {
-    /// Adds what the jobs of a stage did, as the last point; they are the actors from `first` on.
-    /// Their outcomes count from the start of the run.
+    /// Adds the outcomes of a stage to the last point. The jobs are the actors from `first` on, and
+    /// their outcomes count from the start of the run.
     pub fn add_stage(&mut self, first: u32, outcomes: &[JobOutcome]) {
         let number = (self.points.len() as u32).saturating_sub(1);
         let Some(point) = self.points.last_mut() else { return };
         (point.start, point.end) = (Span::ZERO, Span::ZERO);
-        // One that never began says nothing of when its stage was.
+        // A job that never began does not contribute to its stage's time.
         let began = || outcomes.iter().filter(|outcome| outcome.elapsed > Span::ZERO);
         if let Some(start) = began().map(|outcome| outcome.start).min() {
             let end = began().map(|outcome| outcome.start + outcome.elapsed).max();
@@ -30,19 +30,20 @@ impl Run {
         }
     }
 
-    /// Adds what an actor did in a point; its series go on. `outcome` counts from the start of the
-    /// run.
+    /// Adds an actor's outcome to a point and continues its series. `outcome` counts from the start
+    /// of the run.
     pub fn add_outcome(&mut self, point: u32, actor: u32, outcome: &JobOutcome) {
         let start = outcome.start + outcome.elapsed.saturating_sub(outcome.measured);
         let whole = self.add_tape(&outcome.tape, Taped { point, actor, start, measured: outcome.measured });
-        // Blocks that were read well and are not what was written are failures too.
+        // Blocks that were read successfully but did not verify are failures too.
         whole.failed = Some(outcome.errors.total());
         self.add_events(point, actor, outcome);
         self.add_losses(point, actor, outcome.start + outcome.elapsed, &outcome.losses);
         self.note_of(&outcome.name, &outcome.notes);
     }
 
-    /// Adds what an actor lost of its connections in a point, as it was known at `at`.
+    /// Adds the connections that an actor lost in a point, with the time `at` when that became
+    /// known.
     pub fn add_losses(&mut self, point: u32, actor: u32, at: Span, losses: &Losses) {
         if losses.any() {
             self.events.push(Event {
@@ -56,7 +57,7 @@ impl Run {
         }
     }
 
-    /// Adds lines that a reader must know of one that loaded, each once.
+    /// Adds notes about an actor, each once.
     pub fn note_of(&mut self, name: &str, lines: &[String]) {
         for line in lines {
             let note = format!("{name}: {line}");
@@ -66,7 +67,7 @@ impl Run {
         }
     }
 
-    /// What ended a job and what its checks found: all told at its end.
+    /// Events at the end of a job: its error and the mismatches that were found.
     fn add_events(&mut self, point: u32, actor: u32, outcome: &JobOutcome) {
         let at = outcome.start + outcome.elapsed;
         let mut add = |kind: &str, name: String, number: f64| {
@@ -120,7 +121,7 @@ mod tests {
         assert_eq!((all(1, 1).late, all(1, 1).never_sent, all(1, 1).failed), (Some(0), Some(16), Some(1)));
         assert_eq!((run.points.len(), run.actors.len(), run.points[1].start), (2, 2, Span::from_secs(2)));
         assert_eq!(all(0, 0).latency(Kind::Response).unwrap().count(), 10);
-        // As a recording it has the same operations and the same response times.
+        // As a recording it has the same operations and response times.
         let tally = &run.recording().workloads[0].tallies[0];
         assert_eq!(
             (tally.counts.reads, tally.response.count(), tally.response.mean()),

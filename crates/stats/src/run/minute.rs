@@ -1,36 +1,35 @@
-//! How long the requests of a minute took, coarser than a histogram of a point: so that percentiles
-//! are known of any stretch of a long run, whose histograms would take more than all of its
-//! seconds.
+//! Response times by minute, coarser than the histogram of a point. They give percentiles for any
+//! section of a long run, where histograms would take more space than all the run's seconds.
 
 use crate::Histogram;
 use block::Span;
 
-/// Buckets of a histogram that are one here: 16 are an octave then, and the middle of one is at
-/// most 1/32 beside any of its values.
+/// Number of histogram buckets that are joined into one. An octave then has 16, and the middle of
+/// one differs from its values by at most 1/32.
 const JOINED: u32 = 8;
 
-/// How long a minute is.
+/// Length of a minute.
 pub(crate) const MINUTE: Span = Span::from_secs(60);
 
-/// Response times of about a minute of a class.
+/// Response times of a class over about a minute.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Minute {
-    /// Its start: slices from here until the next minute are of it.
+    /// Its start; all slices up to the next minute belong to it.
     pub start: Span,
-    /// What responses took; nothing where none ended.
+    /// Response times; empty if no request completed.
     pub response: Coarse,
 }
 
-/// Counts of durations within 3.2 %.
+/// Counts of durations with an error of at most 3.2 %.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Coarse {
-    /// By bucket, which rises; no count is zero.
+    /// Counts by bucket number, ascending; none is zero.
     counts: Vec<(u32, u64)>,
 }
 
 impl Minute {
-    /// Adds to the minute that `start` lies in, of minutes that are counted from `origin`; a new
-    /// one where it is the first.
+    /// Adds to the minute that contains `start`, or to a new one if it is the first; minutes are
+    /// counted from `origin`.
     pub(crate) fn add(minutes: &mut Vec<Minute>, origin: Span, start: Span, times: Option<&Histogram>) {
         let passed = start.saturating_sub(origin).as_nanos();
         let begun = origin + Span::from_nanos(passed - passed % MINUTE.as_nanos());
@@ -55,24 +54,23 @@ impl Coarse {
         }
     }
 
-    /// The filled buckets, by their number, which rises.
+    /// The filled buckets in ascending order.
     pub fn filled(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.counts.iter().copied()
     }
 
-    /// What [`Coarse::filled`] told; `None` where it cannot have.
+    /// Restores counts from [`Coarse::filled`]; `None` if they are invalid.
     pub fn from_filled(filled: Vec<(u32, u64)>) -> Option<Coarse> {
         let rises = filled.is_sorted_by(|(one, _), (next, _)| one < next);
         (rises && filled.iter().all(|(_, count)| *count > 0)).then_some(Coarse { counts: filled })
     }
 
-    /// The same as filled buckets of a [`Histogram`], each in the middle of those that it stands
-    /// for.
+    /// The counts as filled buckets of a [`Histogram`], each in the middle of those that it joins.
     pub fn buckets(&self) -> impl Iterator<Item = (u32, u64)> + '_ {
         self.filled().map(|(bucket, count)| (bucket.saturating_mul(JOINED).saturating_add(JOINED / 2), count))
     }
 
-    /// How many values.
+    /// Number of values.
     pub fn count(&self) -> u64 {
         self.counts.iter().fold(0, |sum, (_, count)| sum.saturating_add(*count))
     }
@@ -82,8 +80,8 @@ impl Coarse {
 mod tests {
     use super::*;
 
-    /// Values over six decades, alone and together: no percentile is more than 1/32 beside that of
-    /// the histogram.
+    /// Values over six decades, alone and together: every percentile is within 1/32 of the
+    /// histogram's.
     #[test]
     fn percentiles_are_within_a_thirty_second() {
         let mut histogram = Histogram::new();

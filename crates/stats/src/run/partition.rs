@@ -1,20 +1,20 @@
-//! What the partitions of a server's cache did.
+//! Activity of the partitions of a server's cache.
 
 use super::Hits;
 
 /// A partition of the server's cache in a point.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PartitionRecord {
-    /// The point's number.
+    /// Index of the point.
     pub point: u32,
     /// Its name.
     pub name: String,
-    /// Bytes that it might hold at the point's end.
+    /// Its size limit in bytes at the point's end.
     pub size: u64,
-    /// Bytes that it held then.
+    /// Bytes it held at the point's end.
     pub resident: u64,
-    /// Pages that reads asked it for.
+    /// Hits and misses of reads, in pages.
     pub asked: Hits,
-    /// Pages that went for others.
+    /// Pages that were evicted to make room.
     pub evicted: u64,
 }

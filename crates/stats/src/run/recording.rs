@@ -1,4 +1,4 @@
-//! A run as a recording: by phases and workloads, as tables, pages and criteria look at it.
+//! Converts a run to a recording: by phases and workloads, as tables, pages and criteria use it.
 
 use super::{Cell, Class, GateRow, Identity, Kind, Point, Run, RunActor, Slice, State};
 use crate::recording::{Origin, Part, Phase, Recording, Tally, WorkloadRecord};
@@ -7,7 +7,7 @@ use block::Span;
 use std::ops::Range;
 
 impl Run {
-    /// The run as a recording. What a recording has no field for is left out.
+    /// Converts the run. What has no field in a recording is left out.
     pub fn recording(&self) -> Recording {
         let points = 0..self.points.len() as u32;
         let workload =
@@ -21,8 +21,8 @@ impl Run {
         }
     }
 
-    /// As [`Run::recording`], but of a run that goes on: its last second and its last point alone,
-    /// without what objects and the host did.
+    /// [`Run::recording`] of only the last second and the last point of a run in progress, without
+    /// objects and host.
     pub fn latest(&self) -> Recording {
         let point = (self.points.len() as u32).saturating_sub(1);
         let starts = self.series.iter().filter_map(|series| series.slices.last()).map(|slice| slice.start);
@@ -42,7 +42,7 @@ impl Run {
         }
     }
 
-    /// Everything of which a run has one.
+    /// The parts that occur once in a run.
     fn heading(&self) -> Recording {
         let Run { identity, machine, scale, points, verdicts, notes, .. } = self;
         let Identity { title, command, text, version, seed, started_unix_ms, simulated, state, .. } = identity;
@@ -67,8 +67,8 @@ impl Run {
         }
     }
 
-    /// An actor's seconds from `from` on and its figures of these points; those of the others stay
-    /// empty.
+    /// An actor's seconds from `from` on and its tallies of these points; tallies of other points
+    /// stay empty.
     fn workload(&self, number: u32, actor: &RunActor, from: Span, points: Range<u32>) -> WorkloadRecord {
         let place = actor.place.and_then(|place| self.places.get(place as usize));
         let last = self.cells.iter().filter(|cell| cell.actor == number).map(|cell| cell.point + 1).max();
@@ -144,13 +144,12 @@ fn phase(point: &Point) -> Phase {
     Phase { name, about, commands, commands_published, start, end, stalled: stalled.unwrap_or_default() }
 }
 
-/// Those that begin at that time or later.
+/// The slices that begin at `from` or later.
 pub(super) fn since(slices: &[Slice], from: Span) -> &[Slice] {
     &slices[slices.partition_point(|slice| slice.start < from)..]
 }
 
-/// The slices of a class beside those of the whole: one for each, empty where the class has none
-/// then.
+/// The slices of a class, aligned with those of the whole; empty slices where the class has none.
 fn aligned(slices: &[Slice], whole: &[Slice]) -> Vec<Slice> {
     if slices.len() == whole.len() {
         return slices.to_vec();
@@ -159,7 +158,7 @@ fn aligned(slices: &[Slice], whole: &[Slice]) -> Vec<Slice> {
     whole.iter().map(at).collect()
 }
 
-/// Operations and bytes by direction, from those of classes.
+/// Counts by direction, from those of classes.
 fn counts<'c>(classes: impl Iterator<Item = (&'c Class, u64, Option<u64>)>, failed: Option<u64>) -> Counts {
     let mut counts = Counts { faults: failed.unwrap_or(0), ..Counts::default() };
     for (class, ops, bytes) in classes {

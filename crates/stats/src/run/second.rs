@@ -1,16 +1,16 @@
-//! A run that is written second by second, as a plan's is: each second of an actor is a tape of its
+//! Adds results to a run second by second, as for a plan: each second of an actor is a tape of its
 //! own.
 
 use super::{Cell, Class, GateRow, GateSeries, Kind, Minute, Run, Series, Slice, Taped, Times, tapes, to_four_digits};
 use crate::{Histogram, LimitsInForce, ObjectRecord, Tape, Track, Waits};
 use block::Span;
 
-/// Where a second of an actor lies in a run.
+/// Position of an actor's second in a run.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Second {
-    /// The point's number.
+    /// Index of the point.
     pub point: u32,
-    /// The actor's number.
+    /// Index of the actor.
     pub actor: u32,
     /// Its start.
     pub start: Span,
@@ -18,29 +18,29 @@ pub struct Second {
     pub length: Span,
     /// Requests outstanding at its end.
     pub outstanding: u32,
-    /// Whether it counts in the cells of its point. Seconds in which queues settle do not.
+    /// Whether it counts in the cells of its point; seconds in which queues settle do not.
     pub settled: bool,
 }
 
-/// What a server told of an actor's requests in a second.
+/// A server's view of an actor's requests in a second.
 #[derive(Clone, Copy, Debug)]
 pub struct Served<'h> {
-    /// In its QoS gate.
+    /// Times in its QoS gate.
     pub queued: &'h Histogram,
-    /// In its device.
+    /// Times in its device.
     pub device: &'h Histogram,
 }
 
 impl Run {
-    /// The last point begins to be written second by second: each actor has a cell of it, whatever
-    /// comes.
+    /// Begins the last point for second-by-second results: each actor gets a cell, even if it stays
+    /// empty.
     pub fn begin_cells(&mut self) {
         let number = (self.points.len() as u32).saturating_sub(1);
         let actors = 0..self.actors.len() as u32;
         self.cells.extend(actors.map(|actor| Cell::new(number, actor, Class::ALL, Span::ZERO)));
     }
 
-    /// Takes the last point back, in which nothing was done.
+    /// Removes the last point, in which nothing was done.
     pub fn forget_last_point(&mut self) {
         self.points.pop();
         let points = self.points.len();
@@ -48,8 +48,8 @@ impl Run {
         self.objects.iter_mut().for_each(|object| object.limits.truncate(points));
     }
 
-    /// Adds the numbers in force in the last point: objects and groups by path. An object that is
-    /// not among them has none.
+    /// Adds the limits in force in the last point, by path of object or group. An object that is
+    /// missing has none.
     pub fn in_force(&mut self, limits: &[(String, LimitsInForce)]) {
         for (path, _) in limits {
             self.object(path);
@@ -62,9 +62,8 @@ impl Run {
         }
     }
 
-    /// Adds what an actor did in a second: a slice of the whole and of each of its classes, and the
-    /// same to the cells of its point. Where a server served it, time in the gate and in the device
-    /// is as the server tells it.
+    /// Adds an actor's second: a slice of the whole and of each class, and the same to the cells of
+    /// its point. If a server served it, times in gate and device are the server's.
     pub fn add_second(&mut self, tape: &Tape, at: Second, served: Option<Served<'_>>) {
         self.add_slices_of(tape, at, served);
         if !at.settled {
@@ -72,7 +71,7 @@ impl Run {
         }
         let Second { point, actor, start, length, .. } = at;
         let mut cells = tapes::cells(tape, Taped { point, actor, start, measured: length });
-        // What waited in queues of ours is told of the whole alone, and a server knows better.
+        // The client's own queueing is known only for the whole, and the server's figure is better.
         cells.iter_mut().for_each(|cell| cell.latencies.retain(|(kind, _)| *kind != Kind::Gate));
         let whole = cells.remove(0);
         cells.insert(
@@ -85,13 +84,13 @@ impl Run {
         cells.into_iter().for_each(|cell| self.append(cell));
         let of_point = |cell: &&mut Cell| (cell.point, cell.actor) == (point, actor);
         let mut cells = self.cells.iter_mut().filter(of_point);
-        // A class without requests in a second was measured in it all the same.
+        // A class without requests in a second was still measured in it.
         if let Some(measured) = cells.next().map(|whole| whole.measured) {
             cells.for_each(|cell| cell.measured = measured);
         }
     }
 
-    /// Adds what a gate said of an actor in a second; from the first on of which it said anything.
+    /// Adds a row of an actor's gate; rows begin with the first that has any information.
     pub fn add_gate_row(&mut self, actor: u32, row: GateRow) {
         let row = GateRow { waits: row.waits.rounded(), ..row };
         match self.gates.iter_mut().find(|gate| gate.actor == actor) {
@@ -149,7 +148,7 @@ impl Run {
         series.slices.push(slice);
     }
 
-    /// Adds a cell to the one of its class; a first one goes behind the others of its actor and
+    /// Adds to the cell of its class; a new cell is inserted after the others of its actor and
     /// point.
     fn append(&mut self, cell: Cell) {
         let key = |cell: &Cell| (cell.point, cell.actor);
@@ -163,14 +162,13 @@ impl Run {
         }
     }
 
-    /// The object of this path, a new one if it has none yet.
+    /// The object with this path, which is added if it is new.
     pub fn object(&mut self, path: &str) -> &mut ObjectRecord {
         let number = self.object_number(path);
         &mut self.objects[number]
     }
 
-    /// The place of the object of this path among [`Run::objects`], at their end if it was not
-    /// there yet.
+    /// The index in [`Run::objects`] of the object with this path, which is added if it is new.
     pub fn object_number(&mut self, path: &str) -> usize {
         let found = self.objects.iter().position(|object| object.path == path);
         found.unwrap_or_else(|| {
@@ -181,8 +179,8 @@ impl Run {
 }
 
 impl Cell {
-    /// Takes in what was done after it: counts and lengths add up. What was never sent by the end
-    /// is what the later one says: what was overdue before may have been sent since.
+    /// Adds results of a later time: counts and lengths add up. `never_sent` becomes that of the
+    /// later cell, because requests that were overdue before may have been sent since.
     pub fn append(&mut self, later: &Cell) {
         let sum = |a: Option<u64>, b: Option<u64>| a.map_or(b, |a| Some(a + b.unwrap_or(0)));
         self.measured += later.measured;
@@ -204,7 +202,7 @@ impl Cell {
 }
 
 impl Waits {
-    /// To four digits, as all times of a second.
+    /// Rounded to four digits, like all times of a second.
     fn rounded(self) -> Waits {
         let Waits { ceiling, floors, turn, device } = self;
         let [ceiling, floors, turn, device] = [ceiling, floors, turn, device].map(to_four_digits);
@@ -219,7 +217,7 @@ mod tests {
     use crate::{Ended, Noted, Punctuality};
     use block::Time;
 
-    /// So many requests of a class, of `micros` each.
+    /// Adds requests of a class that take `micros` each.
     fn add(tape: &mut Tape, class: usize, requests: u64, micros: u64) {
         for n in 0..requests {
             let end = Time::from_nanos(1_000_000 * (n + 1));
@@ -240,8 +238,8 @@ mod tests {
         run
     }
 
-    /// Seconds that settle are in the series alone; a class that begins late was measured as long
-    /// as the whole.
+    /// Seconds that settle are only in the series. A class that begins late has the measured time
+    /// of the whole.
     #[test]
     fn settled_seconds_are_counted_in_the_cells_of_all_classes() {
         let mut run = begun();

@@ -1,4 +1,4 @@
-//! The whole of an actor over time.
+//! The series of the whole of an actor.
 
 use super::recording::since;
 use super::{Class, Run, Slice, Times};
@@ -12,7 +12,7 @@ impl Run {
     }
 }
 
-/// Classes added up, by when their slices begin.
+/// Adds up classes, by the start of their slices.
 pub(super) fn added_up(classes: &[&[Slice]]) -> BTreeMap<Span, Slice> {
     let mut whole: BTreeMap<Span, Slice> = BTreeMap::new();
     for slice in classes.iter().copied().flatten() {
@@ -22,7 +22,7 @@ pub(super) fn added_up(classes: &[&[Slice]]) -> BTreeMap<Span, Slice> {
 }
 
 impl Slice {
-    /// Two classes of the same time as one.
+    /// Adds a slice of another class at the same time.
     pub(super) fn plus(&self, other: &Slice) -> Slice {
         Slice {
             start: self.start,
@@ -36,7 +36,7 @@ impl Slice {
         }
     }
 
-    /// This one and the one after it as one.
+    /// Joins this slice with the one after it.
     pub(super) fn then(&self, next: &Slice) -> Slice {
         let length = (next.start + next.length).saturating_sub(self.start);
         Slice { length, outstanding: next.outstanding, ..self.plus(next) }

@@ -1,30 +1,30 @@
-//! What a tape becomes: cells of a point and series of seconds. There is no other way from a
-//! recorder to a run.
+//! Converts a tape to cells of a point and series of seconds. There is no other way from a recorder
+//! to a run.
 
 use super::series::added_up;
 use super::{Cell, Class, Kind, Minute, Run, Series, Slice, Times};
 use crate::{Punctuality, Summary, Tape, TapeSecond, TapeSlice, Track};
 use block::Span;
 
-/// What a slice of a run is at least: shorter ones that were noted become one.
+/// Minimum length of a slice in a run; shorter ones of a tape are joined.
 const SLICE: Span = Span::SECOND;
 
-/// Where a tape lies in a run.
+/// Position of a tape in a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Taped {
-    /// The point's number.
+    /// Index of the point.
     pub point: u32,
-    /// The actor's number.
+    /// Index of the actor.
     pub actor: u32,
     /// When the tape began, from the start of the run.
     pub start: Span,
-    /// For how long the whole was measured.
+    /// Measured time of the whole.
     pub measured: Span,
 }
 
 impl Run {
-    /// Adds what an actor did in a point; its series go on. The cell of the whole comes back, for
-    /// what only the owner of the tape knows.
+    /// Adds an actor's results in a point and continues its series. Returns the cell of the whole,
+    /// for what only the owner of the tape knows.
     pub fn add_tape(&mut self, tape: &Tape, at: Taped) -> &mut Cell {
         let first = self.cells.len();
         self.cells.extend(cells(tape, at));
@@ -59,12 +59,12 @@ impl Run {
     }
 }
 
-/// Minutes of a tape that began at `start`.
+/// The minutes of a tape that began at `start`.
 fn minutes(minutes: &[Minute], start: Span) -> Vec<Minute> {
     minutes.iter().map(|minute| Minute { start: start + minute.start, response: minute.response.clone() }).collect()
 }
 
-/// Gives slices the percentiles of the seconds that end with them.
+/// Adds the percentiles of seconds to the slices that end with them.
 fn spread(slices: &mut [Slice], seconds: &[TapeSecond], start: Span) {
     for second in seconds {
         let at = slices.binary_search_by_key(&(start + second.end), |slice| slice.start + slice.length);
@@ -75,7 +75,7 @@ fn spread(slices: &mut [Slice], seconds: &[TapeSecond], start: Span) {
     }
 }
 
-/// What a tape has of a point: the whole first, then the classes that had requests.
+/// The cells of a tape in a point: the whole first, then the classes that had requests.
 pub(super) fn cells(tape: &Tape, at: Taped) -> Vec<Cell> {
     let used = |track: &&Track| track.ops + track.failed > 0;
     let mut cells: Vec<Cell> = tape.tracks().filter(used).map(|track| cell(track, tape, at)).collect();
@@ -83,7 +83,7 @@ pub(super) fn cells(tape: &Tape, at: Taped) -> Vec<Cell> {
     cells
 }
 
-/// All that was done, and how well the schedule was kept, which is not told by class.
+/// The cell of the whole, with the punctuality of the schedule, which is not known by class.
 fn whole(tape: &Tape, at: Taped) -> Cell {
     let sum = |of: fn(&Track) -> u64| tape.parts().map(of).sum::<u64>();
     let Punctuality { scheduled, late, late_most, held, never_sent } = tape.punctuality;
@@ -122,7 +122,7 @@ fn cell(track: &Track, tape: &Tape, at: Taped) -> Cell {
 
 /// A slice of a tape that began at `start`.
 fn slice_of(track: &Track, slice: &TapeSlice, start: Span) -> Slice {
-    // Zero stands for not noted there.
+    // In a tape zero means not recorded.
     let longest = |span: Span| (span > Span::ZERO).then_some(span);
     Slice {
         start: start + slice.start(),
@@ -135,13 +135,13 @@ fn slice_of(track: &Track, slice: &TapeSlice, start: Span) -> Slice {
     }
 }
 
-/// Times with the percentiles of the same second; a longest that was noted is exact and stays.
+/// Adds the percentiles of the same second; a maximum that was recorded is exact and stays.
 fn known(noted: Option<Times>, second: &Summary) -> Option<Times> {
     let times = Times::of(second)?;
     Some(Times { max: noted.and_then(|noted| noted.max).or(times.max), ..times })
 }
 
-/// Shorter slices put together to seconds; longer ones stay.
+/// Joins shorter slices to seconds; longer ones stay.
 fn seconds(slices: impl Iterator<Item = Slice>) -> Vec<Slice> {
     let mut seconds: Vec<Slice> = Vec::new();
     for slice in slices {
@@ -163,7 +163,7 @@ mod tests {
         Time::from_nanos(at * 1_000_000)
     }
 
-    /// 100 reads in each half second of two, of 100 µs each, and a flush.
+    /// A tape with 100 reads of 100 µs in each half of two seconds, and a flush.
     fn taped(noted: Noted) -> Tape {
         let mut tape = Tape::new(ms(1000), Noted { slices: Some(Span::from_millis(500)), ..noted });
         for n in 0..400u64 {
@@ -189,8 +189,8 @@ mod tests {
         assert_eq!(told, [(Span::from_secs(3), Span::SECOND, 200), (Span::from_secs(4), Span::SECOND, 200)]);
     }
 
-    /// 200 reads a second of 100 µs, and in the first second 100 writes of 500 µs: of both together
-    /// a third is slow.
+    /// 200 reads of 100 µs a second, and 100 writes of 500 µs in the first second: a third of the
+    /// requests is slow.
     #[test]
     fn the_whole_has_percentiles_over_its_classes() {
         let mut tape = Tape::new(ms(0), Noted { slices: Some(Span::SECOND), ..Noted::default() });
@@ -205,7 +205,7 @@ mod tests {
         }
         tape.finish(ms(2000), ms(2000));
         let mut run = Run::default();
-        // A point before it, with reads alone.
+        // An earlier point with only reads.
         run.add_tape(&taped(Noted::default()), Taped { start: Span::ZERO, ..AT });
         run.add_tape(&tape, AT);
         let whole = run.whole(0, Span::ZERO);

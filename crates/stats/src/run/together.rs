@@ -1,17 +1,16 @@
-//! Actors of a run as one: processes of one load, of which nobody asks what each did.
+//! Joins the actors of a run, for a load of several processes that nobody looks at singly.
 
 use super::{Cell, Class, Kind, Run, RunActor, Series, Slice};
 use crate::Histogram;
 use block::Span;
 use std::collections::BTreeMap;
 
-/// Slices by the number of their point and of their second in it.
+/// Slices by point and second within the point.
 type Seconds = BTreeMap<(usize, u64), Slice>;
 
 impl Run {
-    /// The same run with all of its actors as one of that name: counts are added, histograms
-    /// merged, slices of the same second of a point put together. What a gate said of each is left
-    /// out.
+    /// The same run with all of its actors joined into one of that name: counts are added,
+    /// histograms merged, slices of the same second of a point joined. Rows of gates are left out.
     pub fn together(&self, name: &str) -> Run {
         let mut run = Run { cells: Vec::new(), series: self.series_together(), gates: Vec::new(), ..self.clone() };
         let place = self.actors.first().and_then(|first| first.place);
@@ -59,9 +58,8 @@ impl Run {
         classes.into_iter().map(series).collect()
     }
 
-    /// The number of the point that a slice begins in, and of the second in it. Actors of a point
-    /// begin within milliseconds of each other, so that to the nearest second is the same second of
-    /// all.
+    /// Indices of a slice's point and of its second in the point. Actors of a point begin within
+    /// milliseconds of each other, so rounding to the nearest second matches their seconds.
     fn second_of(&self, slice: &Slice) -> (usize, u64) {
         let begun = self.points.partition_point(|point| point.start <= slice.start);
         let start = begun.checked_sub(1).map_or(Span::ZERO, |point| self.points[point].start);
@@ -70,7 +68,7 @@ impl Run {
     }
 }
 
-/// Cells of one point and class; never none.
+/// Joins cells of one point and class; `cells` must not be empty.
 fn as_one(cells: &[&Cell]) -> Cell {
     let sum = |of: fn(&Cell) -> Option<u64>| {
         let known: Vec<u64> = cells.iter().filter_map(|cell| of(cell)).collect();
@@ -102,8 +100,8 @@ mod tests {
     use super::*;
 
     /// Two processes that begin 3 ms apart: 100 and 50 requests of 1 and 4 ms in the first second
-    /// of the second point, so 150 of (100 × 1 + 50 × 4) / 150 = 2 ms; one of them did nothing in
-    /// the first point.
+    /// of the second point, so 150 with a mean of (100 × 1 + 50 × 4) / 150 = 2 ms. One of them did
+    /// nothing in the first point.
     #[test]
     fn processes_add_up() {
         let begin = Span::from_secs(20);

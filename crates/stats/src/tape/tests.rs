@@ -1,4 +1,4 @@
-//! A tape counts, times and slices what its classes did, and becomes one with others.
+//! A tape counts, times and slices the requests of its classes, and can be added to others.
 
 use super::*;
 
@@ -8,7 +8,7 @@ fn ms(at: u64) -> Time {
     Time::from_nanos(at * MS)
 }
 
-/// A request of 4 KiB, due and made at `due`, handed over 1 ms later and ended at `end` (all in
+/// A request of 4 KiB, due and made at `due`, handed over 1 ms later and completed at `end` (all in
 /// ms).
 fn ended(class: usize, due: u64, end: u64) -> Ended {
     Ended { class, due: ms(due), made: ms(due), handed: ms(due + 1), end: ms(end), gate: Span::ZERO, bytes: 4096 }
@@ -18,8 +18,8 @@ fn seconds() -> Tape {
     Tape::new(ms(0), Noted { slices: Some(Span::SECOND), submission: true, ..Noted::default() })
 }
 
-/// Ends at 0.5, 1.0, 1.001 and 3.2 s are two, one, none and one of the first four slices; nobody
-/// called in between.
+/// Completions at 0.5, 1.0, 1.001 and 3.2 s are two, one, none and one in the first four slices,
+/// without calls in between.
 #[test]
 fn an_end_belongs_to_the_slice_that_it_is_in() {
     let mut tape = seconds();
@@ -46,7 +46,7 @@ fn whoever_looks_is_told_once_that_a_slice_ended() {
     assert!(tape.roll(ms(2100)), "the end of a request ended it");
 }
 
-/// What is not noted stays empty, so that it is shown as unknown and not as zero.
+/// What is not recorded stays empty, so that it is shown as unknown and not as zero.
 #[test]
 fn only_what_is_noted_is_known() {
     let mut tape = Tape::default();
@@ -61,8 +61,8 @@ fn only_what_is_noted_is_known() {
     assert_eq!(tape[Tape::WRITE].lateness.max(), Span::from_millis(5));
 }
 
-/// Reads that check what was written began when the load was over, at 2 s, and ended at 3 s: they
-/// are measured for 1 s, the writes for 2 s though the last of them ended at 1.2 s.
+/// Reads that verify began when the load was over, at 2 s, and ended at 3 s: they are measured for
+/// 1 s, the writes for 2 s although the last of them completed at 1.2 s.
 #[test]
 fn a_stall_is_no_shorter_run_and_a_check_is_no_load() {
     let mut tape = seconds();
@@ -74,7 +74,7 @@ fn a_stall_is_no_shorter_run_and_a_check_is_no_load() {
     assert_eq!(tape[Direction::Trim].measured, Span::ZERO);
 }
 
-/// Recording in pieces that are put together is recording at once.
+/// Recordings of pieces, joined, equal one recording of the whole.
 #[test]
 fn pieces_put_together_are_the_whole() {
     let noted = Noted { gate: true, ..Noted::default() };
@@ -98,12 +98,13 @@ fn pieces_put_together_are_the_whole() {
     for class in [Tape::READ, Tape::WRITE, journal] {
         assert_eq!(sum[class], whole[class]);
     }
-    // Made 0, 2 and 4 ms late; the last stands for all that was never sent.
+    // Made 0, 2 and 4 ms late; requests never sent are those of the last piece.
     let kept = Punctuality { scheduled: true, late: 2, late_most: Span::from_millis(4), held: 1, never_sent: 5 };
     assert_eq!((sum.punctuality, whole.punctuality), (kept, kept));
 }
 
-/// Two at the same time: 100 of one and 300 of the other in 2 and 4 s are 100 a second.
+/// Two tapes of the same time: 100 requests of one and 300 of the other in 2 and 4 s are 100 a
+/// second.
 #[test]
 fn what_is_done_at_the_same_time_adds_up() {
     let one = |ops: u64, end: u64| {
@@ -116,7 +117,7 @@ fn what_is_done_at_the_same_time_adds_up() {
     sum.absorb(&other);
     let reads = &sum[Direction::Read];
     assert_eq!((reads.ops, reads.service.count(), reads.iops()), (400, 400, 100.0));
-    // Each in the second that it ended with.
+    // Each in the second in which it completed.
     let told: Vec<_> = reads.slices.iter().map(|slice| (slice.end, slice.ops)).collect();
     assert_eq!(told, [(Span::from_secs(2), 100), (Span::from_secs(4), 300)]);
     assert_eq!(sum.merged(|track| &track.response).count(), 400);

@@ -6,22 +6,22 @@ use crate::run::{Class, Minute};
 use crate::{Histogram, Summary};
 use block::{Span, Time};
 
-/// What the requests of one class did.
+/// Results of the requests of one class.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Track {
-    /// Which.
+    /// The class.
     pub class: Class,
-    /// Requests that ended well.
+    /// Successful requests.
     pub ops: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Requests that moved less than asked; counted among those that failed.
+    /// Requests that transferred less than asked; they also count as failed.
     pub short: u64,
-    /// Requests that failed.
+    /// Failed requests.
     pub failed: u64,
-    /// For how long they were measured.
+    /// Measured time.
     pub measured: Span,
-    /// From made to handed over; the same for all that went together.
+    /// From made to handed over; the same for all requests of a batch.
     pub submission: Histogram,
     /// From handed over to the end.
     pub service: Histogram,
@@ -29,18 +29,18 @@ pub struct Track {
     pub response: Histogram,
     /// From due to made.
     pub lateness: Histogram,
-    /// In queues of ours.
+    /// Time in our own queues.
     pub gate: Histogram,
-    /// Figures over time, without gaps, in order, from the first slice with a request on.
+    /// Figures over time, in order and without gaps, from the first slice with a request on.
     pub slices: Vec<TapeSlice>,
-    /// How long requests took in each second that had some; a second is as many slices as fit into
-    /// one, at least one.
+    /// Latencies of each second with requests; a second is as many slices as fit into one, at least
+    /// one.
     pub seconds: Vec<TapeSecond>,
-    /// How long requests took in each minute of these seconds, counted from the start of the tape.
+    /// Latencies of each minute of these seconds, counted from the start of the tape.
     pub minutes: Vec<Minute>,
 }
 
-/// How long the requests of a class took in about a second.
+/// Latencies of the requests of a class in about a second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TapeSecond {
     /// Its end, counted from the start of the tape.
@@ -51,28 +51,28 @@ pub struct TapeSecond {
     pub service: Summary,
 }
 
-/// A class over a short time.
+/// Results of a class over a short time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct TapeSlice {
     /// Its end, counted from the start of the tape.
     pub end: Span,
     /// Its length.
     pub length: Span,
-    /// Requests that ended in it.
+    /// Completed requests.
     pub ops: u64,
     /// Their bytes.
     pub bytes: u64,
-    /// Sum of their times from made to handed over.
+    /// Sum of the times from made to handed over.
     pub submission_sum: Span,
-    /// Sum of their times from handed over to the end.
+    /// Sum of the times from handed over to the end.
     pub service_sum: Span,
-    /// Sum of their times from due to the end.
+    /// Sum of the times from due to the end.
     pub response_sum: Span,
-    /// The longest of these three, where that was to be noted; zero otherwise.
+    /// Maxima of these three, if they are recorded; otherwise zero.
     pub longest: Longest,
 }
 
-/// The longest times of a slice.
+/// Maxima of a slice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Longest {
     /// From made to handed over.
@@ -83,7 +83,7 @@ pub struct Longest {
     pub response: Span,
 }
 
-/// How long requests took.
+/// Latencies of requests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct Times {
     pub(super) response: Histogram,
@@ -91,20 +91,20 @@ pub(super) struct Times {
 }
 
 impl Times {
-    /// These and those of another class.
+    /// Adds the latencies of another class.
     pub(super) fn and(mut self, other: &Times) -> Times {
         self.response.merge(&other.response);
         self.service.merge(&other.service);
         self
     }
 
-    /// As those of the second that ended at `end`.
+    /// The record of a second that ended at `end`.
     pub(super) fn second(&self, end: Span) -> TapeSecond {
         TapeSecond { end, response: self.response.summary(), service: self.service.summary() }
     }
 }
 
-/// A class that is recorded.
+/// A class while it is recorded.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Running {
     pub(super) track: Track,
@@ -182,7 +182,7 @@ impl Running {
         *before = now;
     }
 
-    /// Ends a second from `start` to `end`; its times, where it had requests.
+    /// Ends a second from `start` to `end`; returns its latencies, if it had requests.
     pub(super) fn end_second(&mut self, start: Span, end: Span) -> Option<Times> {
         let Running { track, times_before, .. } = self;
         if track.response.count() == times_before.response.count() {
@@ -217,7 +217,7 @@ impl Default for Track {
 }
 
 impl Track {
-    /// Nothing yet.
+    /// An empty track.
     pub fn new(class: Class) -> Track {
         Track {
             class,
@@ -237,7 +237,7 @@ impl Track {
         }
     }
 
-    /// Requests that ended well, a second.
+    /// Successful requests a second.
     pub fn iops(&self) -> f64 {
         per_second(self.ops, self.measured)
     }
@@ -247,35 +247,35 @@ impl Track {
         per_second(self.bytes, self.measured)
     }
 
-    /// How bytes a second varied from slice to slice.
+    /// Spread of the bytes a second over the slices.
     pub fn throughput_spread(&self) -> Spread {
         Spread::of(self.full_slices().map(|slice| per_second(slice.bytes, slice.length)))
     }
 
-    /// How operations a second varied from slice to slice.
+    /// Spread of the operations a second over the slices.
     pub fn iops_spread(&self) -> Spread {
         Spread::of(self.full_slices().map(|slice| per_second(slice.ops, slice.length)))
     }
 
-    /// Where the mean of operations a second lies with 95 % confidence, from the slices; `None` of
+    /// Mean operations a second with its 95 % confidence interval, from the slices; `None` for
     /// fewer than two.
     pub fn iops_confidence(&self) -> Option<Confidence> {
         let rates: Vec<f64> = self.full_slices().map(|slice| per_second(slice.ops, slice.length)).collect();
         confidence(&rates)
     }
 
-    /// The slices without a last one that is too short to say something beside the others.
+    /// The slices, without a last one that is too short to compare with the others.
     pub fn full_slices(&self) -> impl Iterator<Item = &TapeSlice> {
         let usual = self.slices.first().map_or(Span::ZERO, |slice| slice.length);
         let only = self.slices.len() == 1;
         self.slices.iter().filter(move |slice| only || slice.length.as_nanos() >= usual.as_nanos() / 2)
     }
 
-    /// Takes in what another did at the same time: counts add up, lengths are the longest, slices
-    /// that begin together become one.
+    /// Adds a track of the same time: counts add up, lengths are the longest, and slices that begin
+    /// together are joined.
     pub fn absorb(&mut self, other: &Track) {
         self.measured = self.measured.max(other.measured);
-        // Percentiles do not add up.
+        // Percentiles cannot be added.
         self.seconds.clear();
         self.minutes.clear();
         for theirs in &other.slices {
@@ -287,7 +287,7 @@ impl Track {
         self.add(other);
     }
 
-    /// Takes in what was done after it: counts and lengths add up.
+    /// Adds a track of a later time: counts and lengths add up.
     pub(super) fn append(&mut self, later: &Track) {
         self.measured += later.measured;
         self.add(later);
@@ -325,7 +325,7 @@ impl TapeSlice {
 }
 
 impl Longest {
-    /// The longer one of each.
+    /// The maxima of both.
     fn max(self, other: Longest) -> Longest {
         Longest {
             submission: self.submission.max(other.submission),
@@ -335,7 +335,7 @@ impl Longest {
     }
 }
 
-/// A count over a length as a rate; zero for no length.
+/// A count divided by a length; zero if the length is zero.
 fn per_second(count: u64, length: Span) -> f64 {
     if length == Span::ZERO { 0.0 } else { count as f64 / length.as_secs_f64() }
 }

@@ -1,4 +1,4 @@
-//! What runs say about limits that several objects share.
+//! Verdicts on limits that several objects share.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn a_shared_sum_is_exact_in_both_directions() {
     assert_eq!(outcome(29, HeldBy::Depth), Outcome::CannotSay, "nobody asked for more");
 }
 
-/// One that holds says nothing of another: 3000 of 3000 at `g`, and 2900 of 3000 at `h`.
+/// A limit that holds says nothing about another one: 3000 of 3000 at `g`, and 2900 of 3000 at `h`.
 #[test]
 fn every_shared_limit_is_judged() {
     let criterion = Criterion::SharedSum { phase: "after".into(), tolerance: 0.01 };
@@ -63,8 +63,8 @@ fn a_shared_sum_that_the_processor_cut_short_cannot_be_judged() {
         recording.phases[1].stalled = Span::from_millis(stalled_ms);
         criterion.judge(&recording)
     };
-    // 2900 of 3000 is 96.67 %: of the 4 s behind the first, 2.33 % are missing beyond the
-    // tolerance, 93 ms.
+    // 2900 of 3000 is 96.67 %: of the 4 s after the first, 2.33 % are missing beyond the tolerance,
+    // 93 ms.
     assert_eq!(judge(29, 90).outcome, Outcome::Fail);
     let doubt = judge(29, 310);
     assert_eq!(doubt.outcome, Outcome::CannotSay);
