@@ -1,9 +1,9 @@
-//! `cargo xtask bench results`: how large the file of a hundred workloads gets in a day, how long
-//! views of it take, and its page.
+//! `cargo xtask bench results`: the size of the file of a hundred workloads after a day, and the
+//! time for views of it and for its page.
 //!
-//! Takes the file to write; one that is there already is asked once more. Each figure is the
-//! processor's time, with the time by the clock beside it: the bounds are on the processor's time,
-//! which other work on the machine hardly changes.
+//! Argument: the file to write; an existing one is only measured again. Each figure is processor
+//! time, with elapsed time beside it. The bounds are on processor time, which other work on the
+//! machine hardly changes.
 
 #[path = "../tests/support/busy.rs"]
 mod busy;
@@ -17,9 +17,9 @@ use std::path::{Path, PathBuf};
 
 const WORKLOADS: u32 = 100;
 const SECONDS: u64 = 24 * 3600;
-/// As `seawall report` reads a run.
+/// The detail with which `seawall report` loads a run.
 const SLICES_DRAWN: u64 = 1_000_000;
-/// What the file, a view and the page may take.
+/// Bounds for the file, a view and the page.
 const BYTES_MOST: u64 = 600_000_000;
 const VIEW_MS_MOST: f64 = 200.0;
 const PAGE_MS_MOST: f64 = 5_000.0;
@@ -61,7 +61,8 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     if missed.is_empty() { Ok(()) } else { Err(missed.join("; ").into()) }
 }
 
-/// The page of the day as `seawall report` makes it: the processor's milliseconds, and bytes.
+/// Builds the page of the day like `seawall report`; returns its processor time in milliseconds and
+/// its bytes.
 fn page(results: &Results) -> Result<(f64, usize), Error> {
     let whole = Clocks::start();
     let part = Clocks::start();
@@ -82,7 +83,7 @@ fn page(results: &Results) -> Result<(f64, usize), Error> {
     Ok((took.processor_ms, text.len()))
 }
 
-/// One workload after the other: of what is written already nothing has to be in memory.
+/// Writes one workload after the other, so that those already written need no memory.
 fn write(path: &Path) -> Result<(), Error> {
     let mut results = Results::open(path)?;
     let number = results.save(&busy::begun(WORKLOADS, SECONDS))?;

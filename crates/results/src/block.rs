@@ -1,4 +1,4 @@
-//! A minute of slices, or of rows of a gate, as one short string, column by column.
+//! A minute of slices, or of rows of a gate, as a short byte string, column by column.
 //!
 //! ```text
 //!   block    version (2), then columns as in column.rs, the first of them the number of rows
@@ -8,7 +8,7 @@
 //!   percentiles   by their bucket, and what is beside its middle: nearly always 0
 //!   bytes, counts   as what is beside the usual multiple of the operations: of one block size 0
 //! ```
-//! Differences have their sign in the lowest bit. Blocks of version 1 are read as well
+//! Differences have their sign in the lowest bit. Blocks of version 1 can also be read
 //! (`deflated.rs`).
 
 mod deflated;
@@ -19,12 +19,12 @@ use deflated::Deflated;
 use stats::run::{Coarse, GateRow, Hits, Minute, Slice, Spread, Times};
 use stats::{FloorFared, HeldBy, Histogram, Waits};
 
-/// Of this build's blocks.
+/// Version of the blocks that are written.
 const VERSION: u8 = 2;
-/// The most rows that a block is believed to hold.
+/// Maximum number of rows that a block may claim.
 const ROWS_MAX: u64 = 4096;
 
-/// The slices of a block.
+/// Packs slices into a block.
 pub(crate) fn pack_slices(slices: &[Slice]) -> Vec<u8> {
     let column = |of: &dyn Fn(&Slice) -> Option<u64>| -> Column { slices.iter().map(of).collect() };
     let mut out = Packer::of(slices.len());
@@ -46,7 +46,7 @@ pub(crate) fn pack_slices(slices: &[Slice]) -> Vec<u8> {
     out.finish()
 }
 
-/// What [`pack_slices`] packed; `None` when the bytes are something else.
+/// Reverses [`pack_slices`]; `None` if the bytes are invalid.
 pub(crate) fn unpack_slices(bytes: &[u8]) -> Option<Vec<Slice>> {
     let mut from = Unpacker::of(bytes)?;
     let (start, length) = from.starts()?;
@@ -82,7 +82,7 @@ pub(crate) fn unpack_slices(bytes: &[u8]) -> Option<Vec<Slice>> {
     (0..rows).map(slice).collect()
 }
 
-/// The rows of a gate's block.
+/// Packs rows of a gate into a block.
 pub(crate) fn pack_gate(rows: &[GateRow]) -> Vec<u8> {
     let column = |of: &dyn Fn(&GateRow) -> Option<u64>| -> Column { rows.iter().map(of).collect() };
     let mut out = Packer::of(rows.len());
@@ -95,20 +95,20 @@ pub(crate) fn pack_gate(rows: &[GateRow]) -> Vec<u8> {
     out.column(&column(&|row| row.held_at.map(u64::from)));
     out.column(&column(&|row| FLOORS.iter().position(|key| *key == row.floor.key().0).map(|place| place as u64)));
     out.column(&column(&|row| row.floor.key().1));
-    // Of a server without a cache nothing is kept.
+    // Without a cache no hits are stored.
     let kept = |row: &GateRow, count: u64| (row.cached != Hits::default()).then_some(count);
     out.column(&column(&|row| kept(row, row.cached.found)));
     out.column(&column(&|row| kept(row, row.cached.missed)));
     out.finish()
 }
 
-/// What [`pack_gate`] packed; `None` when the bytes are something else.
+/// Reverses [`pack_gate`]; `None` if the bytes are invalid.
 pub(crate) fn unpack_gate(bytes: &[u8]) -> Option<Vec<GateRow>> {
     let mut from = Unpacker::of(bytes)?;
     let (start, length) = from.starts()?;
     let waits = [from.digits()?, from.digits()?, from.digits()?, from.digits()?];
     let (held_by, held_at, floor, number) = (from.column()?, from.column()?, from.column()?, from.column()?);
-    // Blocks of before do not have these.
+    // Older blocks do not have these columns.
     let (found, missed) = (from.column(), from.column());
     let row = |row: usize| {
         let span = |column: &Column| column[row].map(Span::from_nanos);
@@ -124,7 +124,7 @@ pub(crate) fn unpack_gate(bytes: &[u8]) -> Option<Vec<GateRow>> {
     (0..from.rows).map(row).collect()
 }
 
-/// A minute's histogram: a row for each filled bucket.
+/// Packs a minute's histogram: a row for each filled bucket.
 pub(crate) fn pack_minute(minute: &Minute) -> Vec<u8> {
     let filled = || minute.response.filled();
     let mut out = Packer::of(filled().count());
@@ -134,7 +134,7 @@ pub(crate) fn pack_minute(minute: &Minute) -> Vec<u8> {
     out.finish()
 }
 
-/// What [`pack_minute`] packed; `None` when the bytes are something else.
+/// Reverses [`pack_minute`]; `None` if the bytes are invalid.
 pub(crate) fn unpack_minute(bytes: &[u8]) -> Option<Minute> {
     let mut from = Unpacker::of(bytes)?;
     let start = Span::from_nanos(from.single()?);
@@ -144,7 +144,7 @@ pub(crate) fn unpack_minute(bytes: &[u8]) -> Option<Minute> {
     Some(Minute { start, response })
 }
 
-/// By number in the block; new ones go to the end.
+/// The index is stored in blocks, so new causes are appended.
 const HELD_BY: [HeldBy; 14] = [
     HeldBy::Nothing,
     HeldBy::CeilingIops,
@@ -162,7 +162,7 @@ const HELD_BY: [HeldBy; 14] = [
     HeldBy::Burst,
 ];
 
-/// By number in the block; new ones go to the end.
+/// The index is stored in blocks, so new states are appended.
 const FLOORS: [&str; 9] = [
     "not_set",
     "met",
@@ -179,24 +179,24 @@ const FLOORS: [&str; 9] = [
 pub(crate) struct Packer(Written);
 
 impl Packer {
-    /// Of a block of so many rows.
+    /// A block of `rows` rows.
     pub(crate) fn of(rows: usize) -> Packer {
         let mut out = Written::behind(vec![VERSION]);
         column::put(&mut out, &[Some(rows as u64)]);
         Packer(out)
     }
 
-    /// A figure of the whole block.
+    /// Adds a single figure for the whole block.
     fn single(&mut self, value: u64) {
         self.column(&[Some(value)]);
     }
 
-    /// Figures of any kind.
+    /// Adds a column.
     pub(crate) fn column(&mut self, column: &[Option<u64>]) {
         column::put(&mut self.0, column);
     }
 
-    /// Where rows start, and how long they are; both are always known.
+    /// Adds the starts and lengths of rows, which are always known.
     pub(crate) fn starts(&mut self, start: &Column, length: &Column) {
         let ends = start.iter().zip(length).map(|(start, length)| start.unwrap_or(0).wrapping_add(length.unwrap_or(0)));
         let beside = |(start, end): (&Option<u64>, u64)| start.map(|start| zigzag(start.wrapping_sub(end)));
@@ -205,8 +205,8 @@ impl Packer {
         self.column(length);
     }
 
-    /// What is nearly always the same multiple of another column: bytes of operations. Kept as what
-    /// it is beside that multiple, in front of which the multiple stands.
+    /// Adds a column that is nearly always the same multiple of another one, such as bytes of
+    /// operations. Stores the multiple, and then the difference of each row.
     fn multiple(&mut self, column: &Column, of: &Column) {
         let known = column.iter().zip(of).find_map(|(value, of)| (*value)?.checked_div((*of)?)).unwrap_or(0);
         self.single(known);
@@ -224,23 +224,23 @@ impl Packer {
         self.near(column, |ns| u64::from(Histogram::bucket(Span::from_nanos(ns))), middle);
     }
 
-    /// Values as numbers of something near to them, and what they are beside that.
+    /// Adds a column as numbers of nearby values, and the differences to those.
     fn near(&mut self, column: &Column, number: impl Fn(u64) -> u64, near: impl Fn(u64) -> u64) {
         self.column(&column.iter().map(|value| value.map(&number)).collect::<Column>());
         let beside = |value: u64| zigzag(value.wrapping_sub(near(number(value))));
         self.column(&column.iter().map(|value| value.map(beside)).collect::<Column>());
     }
 
-    /// The block.
+    /// The finished block.
     pub(crate) fn finish(self) -> Vec<u8> {
         self.0.finish()
     }
 }
 
-/// Reads the columns of a block, in the order in which they were packed.
+/// Reads the columns of a block in the order in which they were packed.
 pub(crate) struct Unpacker<'b> {
     from: From<'b>,
-    /// How many rows there are.
+    /// Number of rows.
     pub(crate) rows: usize,
 }
 
@@ -250,7 +250,7 @@ enum From<'b> {
 }
 
 impl<'b> Unpacker<'b> {
-    /// Of a block; `None` where it is none.
+    /// A reader for a block; `None` if it is invalid.
     pub(crate) fn of(block: &'b [u8]) -> Option<Unpacker<'b>> {
         let (version, packed) = block.split_first()?;
         let (from, rows) = match *version {
@@ -269,7 +269,7 @@ impl<'b> Unpacker<'b> {
         (rows <= ROWS_MAX).then_some(Unpacker { from, rows: rows as usize })
     }
 
-    /// A figure of the whole block.
+    /// Reads a single figure for the whole block.
     fn single(&mut self) -> Option<u64> {
         match &mut self.from {
             From::Bits(bits) => column::get(bits, 1)?[0],
@@ -277,7 +277,7 @@ impl<'b> Unpacker<'b> {
         }
     }
 
-    /// Figures of any kind.
+    /// Reads a column.
     pub(crate) fn column(&mut self) -> Option<Column> {
         match &mut self.from {
             From::Bits(bits) => column::get(bits, self.rows),
@@ -285,7 +285,7 @@ impl<'b> Unpacker<'b> {
         }
     }
 
-    /// Starts and lengths.
+    /// Reads starts and lengths.
     pub(crate) fn starts(&mut self) -> Option<(Column, Column)> {
         let (start, length) = (self.column()?, self.column()?);
         if let From::Deflated(_) = self.from {
@@ -312,7 +312,7 @@ impl<'b> Unpacker<'b> {
     fn digits(&mut self) -> Option<Column> {
         match self.from {
             From::Bits(_) => self.near(from_rank),
-            // Version 1 had them as they are.
+            // Version 1 stored them directly.
             From::Deflated(_) => self.column(),
         }
     }
@@ -331,23 +331,24 @@ impl<'b> Unpacker<'b> {
     }
 }
 
-/// The middle of a histogram's bucket; of the last one for a number beyond it.
+/// The middle of a histogram's bucket; of the last one if the number is beyond it.
 fn middle(bucket: u64) -> u64 {
     Histogram::middle(u32::try_from(bucket).unwrap_or(u32::MAX)).as_nanos()
 }
 
-/// Numbers of four digits and any zeros behind them, counted from 0 on.
+/// Numbers of four digits followed by zeros are ranked in ascending order from 0; a rank below this
+/// is the number itself.
 const FOUR: u64 = 10_000;
 const A_ZERO_MORE: u64 = 9_000;
 
-/// The number of the highest one that is not above the value.
+/// The rank of the highest such number that is not above `value`.
 fn rank(value: u64) -> u64 {
     let zeros = u64::from(value.checked_ilog10().unwrap_or(0).saturating_sub(3));
     let first = value / 10u64.pow(zeros as u32);
     if zeros == 0 { first } else { FOUR + (zeros - 1) * A_ZERO_MORE + (first - FOUR / 10) }
 }
 
-/// The one of that number; `None` where it has more than 64 bits.
+/// The number with this rank; `None` if it exceeds 64 bits.
 fn from_rank(rank: u64) -> Option<u64> {
     let Some(above) = rank.checked_sub(FOUR) else { return Some(rank) };
     let zeros = u32::try_from(above / A_ZERO_MORE + 1).ok()?;
@@ -375,7 +376,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever bytes a damaged file holds, reading them ends without a panic.
+        /// Reading arbitrary bytes, as from a damaged file, never panics.
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             for block in [bytes.clone(), [&[VERSION], &bytes[..]].concat(), deflated::tests::compressed(&bytes)] {

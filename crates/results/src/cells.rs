@@ -1,4 +1,4 @@
-//! A row's cells, read from left to right and written in the order of a table's columns.
+//! The cells of a row, read from left to right, and written in the order of a table's columns.
 
 use block::Span;
 use rusqlite::types::{FromSql, Value};
@@ -24,7 +24,7 @@ pub(crate) fn one<T>(
     connection.prepare_cached(sql)?.query_row(key, |row| read(&mut Cells::of(row)))
 }
 
-/// A row's cells from left to right, in the order of the SELECT.
+/// Reads the cells of a row from left to right, in the order of the SELECT.
 pub(crate) struct Cells<'r> {
     row: &'r Row<'r>,
     next: usize,
@@ -40,7 +40,7 @@ impl<'r> Cells<'r> {
         self.row.get(self.next - 1)
     }
 
-    /// A whole number of 64 bits, stored bit for bit.
+    /// A 64-bit number, stored bit for bit.
     pub(crate) fn number(&mut self) -> Result<u64> {
         Ok(self.next::<i64>()? as u64)
     }
@@ -80,8 +80,8 @@ impl<'r> Cells<'r> {
     }
 }
 
-/// One row with all of a table's columns in their order. The table's name is ours, never from
-/// outside.
+/// Inserts a row with all of a table's columns in order. The table's name must be a constant, never
+/// input.
 pub(crate) fn insert(connection: &Connection, table: &str, cells: impl IntoIterator<Item = Value>) -> Result<()> {
     let cells: Vec<Value> = cells.into_iter().collect();
     let marks = vec!["?"; cells.len()].join(", ");
@@ -89,13 +89,13 @@ pub(crate) fn insert(connection: &Connection, table: &str, cells: impl IntoItera
     Ok(())
 }
 
-/// What can stand in a cell.
+/// A value that can be stored in a cell.
 pub(crate) trait Cell {
     fn cell(&self) -> Value;
 }
 
 impl Cell for u64 {
-    /// Bit for bit.
+    /// Stored bit for bit.
     fn cell(&self) -> Value {
         Value::Integer(*self as i64)
     }

@@ -1,4 +1,4 @@
-//! Columns of figures as a string of bits, each column in the way that takes the fewest.
+//! Columns of figures as bit strings, each in the encoding with the fewest bits.
 //!
 //! ```text
 //!   column   2 bits   0: no row has a value     3: every row has 0     (nothing follows)
@@ -12,20 +12,20 @@
 //!   code     Exp-Golomb (H. Golomb 1966, J. Teuhola 1978) of an order: as many zeros as the number without its last `order`
 //!            bits, plus one, has bits less one; that sum; the last bits. Or plain numbers of so many bits.
 //! ```
-//! Figures of a second vary by some part of themselves: a code that fits takes a bit more than that
-//! part has, whatever the rare long one takes.
+//! Figures of consecutive seconds vary by a fraction of their size. A code of the right order takes
+//! about one bit more than that variation needs, with few extra bits for rare outliers.
 
 mod bits;
 
 pub(crate) use bits::{Bits, Written};
 
-/// A figure of each row, where it is known.
+/// A column: a figure for each row, if known.
 pub(crate) type Column = Vec<Option<u64>>;
 
-/// From this code on numbers are plain, of so many bits.
+/// From this code on numbers are plain, of `code - PLAIN` bits.
 const PLAIN: u32 = 64;
 
-/// Adds a column.
+/// Writes a column.
 pub(crate) fn put(out: &mut Written, column: &[Option<u64>]) {
     let values: Vec<u64> = column.iter().copied().flatten().collect();
     match values.len() {
@@ -45,7 +45,7 @@ pub(crate) fn put(out: &mut Written, column: &[Option<u64>]) {
     numbers.put(out);
 }
 
-/// Reads a column of so many rows; `None` where the bits end before it, or are none.
+/// Reads a column of `rows` rows; `None` if the bits end early or are invalid.
 pub(crate) fn get(from: &mut Bits<'_>, rows: usize) -> Option<Column> {
     let has: Vec<bool> = match from.take(2)? {
         0 => return Some(vec![None; rows]),
@@ -61,14 +61,14 @@ pub(crate) fn get(from: &mut Bits<'_>, rows: usize) -> Option<Column> {
         before = if is_steps { before.wrapping_add(unzigzag(number)) } else { number };
         before
     };
-    // The code is decided once, not at each number: a page reads some hundred million.
+    // The code is decided once and not for each number: a page reads some hundred million.
     match code.checked_sub(PLAIN) {
         None => numbers(from, &has, |from| take(from, code), whole),
         Some(bits) => numbers(from, &has, |from| from.take(bits), whole),
     }
 }
 
-/// The numbers of the rows that have one.
+/// Reads the numbers of the rows that have one.
 #[inline(always)]
 fn numbers<'b>(
     from: &mut Bits<'b>,
@@ -83,15 +83,15 @@ fn numbers<'b>(
     Some(column)
 }
 
-/// Numbers in the code that suits them.
+/// Numbers, and the code that needs the fewest bits.
 struct Numbers {
     least: u64,
-    /// What divides what all of them are more.
+    /// Common divisor of all differences to the least.
     part: u64,
-    /// Each less the least, divided by that.
+    /// For each number the difference to the least, divided by `part`.
     rest: Vec<u64>,
     code: u32,
-    /// In bits.
+    /// Size in bits.
     cost: u64,
 }
 
@@ -104,7 +104,7 @@ impl Numbers {
         let most = length(rest.iter().copied().max().unwrap_or(0));
         let golomb = |order: u32| (rest.iter().map(|number| u64::from(width(*number, order))).sum::<u64>(), order);
         let plain = (most < 64).then(|| (u64::from(most) * rest.len() as u64, PLAIN + most));
-        // Of equal ones the plain numbers.
+        // If the cost is equal, plain numbers win.
         let (cost, code) =
             plain.into_iter().chain((0..=most.min(63)).map(golomb)).min_by_key(|(cost, _)| *cost).unwrap_or_default();
         Numbers { cost: cost + u64::from(length(least) + length(part)), least, part, rest, code }
@@ -120,7 +120,7 @@ impl Numbers {
     }
 }
 
-/// Of zero and a number that number.
+/// The greatest common divisor; of zero and a number that number.
 fn greatest_common(mut one: u64, mut other: u64) -> u64 {
     while other > 0 {
         (one, other) = (other, one % other);
@@ -139,17 +139,18 @@ fn take_sized(from: &mut Bits<'_>) -> Option<u64> {
     from.take(length)
 }
 
-/// How many bits a number has; none for zero.
+/// Number of significant bits; 0 for zero.
 fn length(number: u64) -> u32 {
     u64::BITS - number.leading_zeros()
 }
 
-/// The bits of a number in the code of that order.
+/// Length of a number in the code of this order.
 fn width(number: u64, order: u32) -> u32 {
     2 * bits_of_sum(number, order) - 1 + order
 }
 
-/// How many bits what is in front of the last `order` ones has with one added: up to 65.
+/// Number of bits of the sum in that code, up to 65: the number without its last `order` bits, plus
+/// one.
 fn bits_of_sum(number: u64, order: u32) -> u32 {
     u128::BITS - (u128::from(number) >> order).saturating_add(1).leading_zeros()
 }
@@ -157,8 +158,7 @@ fn bits_of_sum(number: u64, order: u32) -> u32 {
 fn push(out: &mut Written, number: u64, order: u32) {
     let bits = bits_of_sum(number, order);
     out.push(0, bits - 1);
-    // The highest bit of the sum is set; of the 65 that it may have, the others are the low ones of
-    // a whole number.
+    // The highest bit of the sum is always set; the others, up to 64, fit a `u64`.
     let sum = (u128::from(number) >> order) + 1;
     out.push(1, 1);
     out.push(sum as u64, bits - 1);
@@ -167,7 +167,7 @@ fn push(out: &mut Written, number: u64, order: u32) {
 
 #[inline(always)]
 fn take(from: &mut Bits<'_>, order: u32) -> Option<u64> {
-    // Nearly all are so short that their two halves are one look at what lies ahead.
+    // Nearly all codes are so short that a single look-ahead has all of it.
     if let Some((number, bits)) = short(from.ahead_short(), order) {
         from.skip(bits)?;
         return Some(number);
@@ -179,8 +179,8 @@ fn take(from: &mut Bits<'_>, order: u32) -> Option<u64> {
     u64::try_from(number).ok()
 }
 
-/// A number whose code has at most [`Bits::SHORT`] bits, and how many it has; `None` of a longer
-/// one.
+/// Decodes a number whose code has at most [`Bits::SHORT`] bits, with its length; `None` if it is
+/// longer.
 #[inline(always)]
 fn short(ahead: u64, order: u32) -> Option<(u64, u32)> {
     let zeros = ahead.leading_zeros();
@@ -188,12 +188,12 @@ fn short(ahead: u64, order: u32) -> Option<(u64, u32)> {
     if bits > Bits::SHORT {
         return None;
     }
-    // The zeros are no part of the number: the sum and the last bits stand behind them in one.
+    // After the zeros the sum and the last bits follow as one number.
     let sum_and_rest = (ahead << zeros) >> (u64::BITS - (zeros + 1 + order));
     Some((sum_and_rest - (1 << order), bits))
 }
 
-/// A difference as a number: 0, -1, 1, -2 … become 0, 1, 2, 3 …
+/// Maps a signed difference to an unsigned number: 0, -1, 1, -2 … become 0, 1, 2, 3 …
 pub(crate) fn zigzag(difference: u64) -> u64 {
     let signed = difference as i64;
     ((signed << 1) ^ (signed >> 63)) as u64
@@ -221,8 +221,8 @@ mod tests {
         }
     }
 
-    /// The widest number of the lowest order has 64 zeros in front and the longest sum; 60 seconds
-    /// that vary by 1000 take 10 bits each, all alike none.
+    /// The largest number in order 0 has 64 leading zeros and the longest sum. 60 seconds that vary
+    /// by 1000 take 10 bits each; if all are equal they take none.
     #[test]
     fn a_column_takes_as_many_bits_as_it_varies() {
         assert_eq!(get(&mut Bits::of(&packed(&[Some(0), Some(u64::MAX)])), 2), Some(vec![Some(0), Some(u64::MAX)]));
@@ -230,10 +230,10 @@ mod tests {
         assert!((75..=90).contains(&packed(&varied).len()), "{}", packed(&varied).len());
         assert_eq!(packed(&[Some(4096); 60]).len(), 5, "36 bits: 2, 1, 7, 6 and 13, 6 and 1");
         assert_eq!(packed(&[Some(0); 60]).len(), 1);
-        // 0 to 9 ms in whole ones, a digit with 4 bits each, and 46 in front.
+        // Whole milliseconds from 0 to 9 take 4 bits each, after a head of 46.
         let whole: Vec<Option<u64>> = (0..60).map(|second| Some(second * second * 7 % 10 * 1_000_000)).collect();
         assert!(packed(&whole).len() <= 36, "{}", packed(&whole).len());
-        // Numbers of buckets, most of which follow one another.
+        // Bucket numbers, most of which are consecutive.
         let buckets: Vec<Option<u64>> = (0..60).map(|bucket| Some(500 + bucket + bucket / 7)).collect();
         assert!(packed(&buckets).len() < 25, "{}", packed(&buckets).len());
     }
@@ -245,7 +245,7 @@ mod tests {
             prop_assert_eq!(get(&mut Bits::of(&packed(&column)), column.len()), Some(column));
         }
 
-        /// Whatever bytes a damaged file holds, reading them ends without a panic.
+        /// Reading arbitrary bytes, as from a damaged file, never panics.
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..60), rows in 0..100usize) {
             let mut bits = Bits::of(&bytes);

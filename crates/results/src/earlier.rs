@@ -1,5 +1,5 @@
-//! Reading the runs of a file of version 3, whose tables were renamed: the step to version 4 keeps
-//! them anew.
+//! Reads runs of a version 3 file, whose tables have other names. The upgrade to version 4 saves
+//! them again.
 
 use super::Failure;
 use super::cells::{Cells, one, rows};
@@ -14,7 +14,7 @@ use stats::{
     Scale, Verdict, Waits,
 };
 
-/// The histograms of a workload's phase as version 3 names them.
+/// The histograms of a workload's phase, by their names in version 3.
 const HISTOGRAM_KINDS: [(&str, Kind); 4] =
     [("response", Kind::Response), ("service", Kind::Service), ("queued", Kind::Gate), ("device", Kind::Device)];
 
@@ -23,7 +23,7 @@ pub(super) fn numbers(connection: &Connection) -> Result<Vec<i64>> {
     rows(connection, "SELECT id FROM earlier_run ORDER BY id", [], |cells| cells.next())
 }
 
-/// The whole run; `None` when there is none of that number.
+/// Loads a whole run; `None` if there is none with that number.
 pub(super) fn load(connection: &Connection, run: i64) -> Result<Option<Run>, Failure> {
     let Some(mut found) = load_run(connection, run)? else { return Ok(None) };
     let loader = Loader { connection, run };
@@ -55,7 +55,7 @@ fn load_run(connection: &Connection, run: i64) -> Result<Option<Run>> {
             state: if cells.next()? { State::CutShort } else { State::Ended },
             ..Identity::default()
         };
-        // Nothing but plans was kept then.
+        // In those versions only plans were stored.
         identity.tool = if identity.simulated { "simulate" } else { "run" }.into();
         let machine = Machine {
             host: cells.next()?,
@@ -84,7 +84,7 @@ struct Second {
     gate: GateRow,
 }
 
-/// The classes that were told apart: operations, and bytes of what moves some.
+/// The classes that version 3 distinguishes: operations, and bytes for classes that transfer some.
 fn classes(counts: &Counts) -> [(Class, u64, Option<u64>); 3] {
     [
         (Class::READ, counts.reads, Some(counts.read_bytes)),
@@ -93,7 +93,7 @@ fn classes(counts: &Counts) -> [(Class, u64, Option<u64>); 3] {
     ]
 }
 
-/// Reads the rows that belong to one run.
+/// Reads the rows of one run.
 struct Loader<'c> {
     connection: &'c Connection,
     run: i64,
@@ -133,8 +133,7 @@ impl Loader<'_> {
         Ok(())
     }
 
-    /// The slices of the whole and of each class that had requests, and what the gate said beside
-    /// them.
+    /// Adds the slices of the whole and of each class with requests, and the rows of the gate.
     fn add_seconds(&self, run: &mut Run, actor: u32) -> Result<(), Failure> {
         let seconds = self.seconds(actor)?;
         let mut add = |class: Class, slice: &dyn Fn(&Second) -> Slice| {
@@ -187,7 +186,7 @@ impl Loader<'_> {
         found.into_iter().map(named).collect()
     }
 
-    /// A workload's cells: of each phase the whole, and the classes that had requests.
+    /// A workload's cells: for each phase the whole, and the classes with requests.
     fn cells(&self, actor: u32) -> Result<Vec<Cell>, Failure> {
         let sql = "SELECT length_ns, reads, writes, other, read_bytes, write_bytes, faults, late, late_max_ns
             FROM earlier_tally WHERE run = ?1 AND workload = ?2 ORDER BY position";
@@ -197,7 +196,7 @@ impl Loader<'_> {
         let mut all = Vec::new();
         for (position, (measured, counts, late, late_max)) in found.into_iter().enumerate() {
             let cell = |class| Cell::new(position as u32, actor, class, measured);
-            // A closed loop had zeroes there.
+            // Closed loops had zeros there.
             let scheduled = late > 0 || late_max > Span::ZERO;
             let mut whole = Cell {
                 ops: counts.ops(),

@@ -1,4 +1,4 @@
-//! What is changed of runs that were kept: they are deleted, and something is said of them.
+//! Changes to stored runs: deletion and labels.
 
 use super::{Error, Results};
 use rusqlite::params;
@@ -14,7 +14,8 @@ impl Results {
         if deleted == 0 { Err(Error::NoRun { path, run }) } else { Ok(()) }
     }
 
-    /// Sets a label of a run, or takes it away without a word; whether it had one of that key.
+    /// Sets a label of a run, or removes it if `word` is `None`; returns whether the run had one
+    /// with that key.
     ///
     /// # Errors
     /// There is no such run, or the file cannot be written.
@@ -35,7 +36,7 @@ impl Results {
         had.ok_or(Error::NoRun { path, run })
     }
 
-    /// The name of a run in all files.
+    /// The name of a run, which is the same in all files.
     ///
     /// # Errors
     /// There is no such run, or the file cannot be read.

@@ -1,11 +1,11 @@
-//! The escapes of ODBC, as published queries have them, taken away: `{fn ROUND(x, 2)}` is
-//! `ROUND(x, 2)`, `{d '2026-11-23'}` is `'2026-11-23'`. What stands in quotes, in brackets or in a
-//! comment stays as it is.
+//! Removes ODBC escapes, which published queries use: `{fn ROUND(x, 2)}` becomes `ROUND(x, 2)`, `{d
+//! '2026-11-23'}` becomes `'2026-11-23'`. Text in quotes, in brackets or in comments stays as it
+//! is.
 
 use super::Error;
 
-/// Functions that ODBC calls otherwise than SQLite, or that mean something else there: `LOG` is the
-/// natural logarithm of the one and that to the base 10 of the other.
+/// ODBC functions that SQLite names differently, or that mean something else there: `LOG` is the
+/// natural logarithm in ODBC and the logarithm to base 10 in SQLite.
 const NAMES: [(&str, &str); 9] = [
     ("ASCII", "unicode"),
     ("CHARACTER_LENGTH", "length"),
@@ -18,10 +18,10 @@ const NAMES: [(&str, &str); 9] = [
     ("UCASE", "upper"),
 ];
 
-/// A statement without its escapes.
+/// Removes the escapes of a statement.
 ///
 /// # Errors
-/// An escape that is begun does not end.
+/// An escape is not closed.
 pub(super) fn without(sql: &str) -> Result<String, Error> {
     let (mut out, mut rest, mut open) = (String::with_capacity(sql.len()), sql, Vec::new());
     while let Some(letter) = rest.chars().next() {
@@ -39,7 +39,7 @@ pub(super) fn without(sql: &str) -> Result<String, Error> {
             }
         } else {
             rest = &rest[letter.len_utf8()..];
-            // A brace that nothing begins is for SQLite to refuse.
+            // An unmatched brace is left for SQLite to refuse.
             if letter != '}' || open.pop().is_none() {
                 out.push(letter);
             }
@@ -54,12 +54,11 @@ pub(super) fn without(sql: &str) -> Result<String, Error> {
     }
 }
 
-/// How long what begins here is, if it is not looked into: words or a name in quotes, a name in
-/// brackets, a comment.
+/// Length of a quoted text or name, a name in brackets, or a comment that begins here.
 fn quoted(rest: &str) -> Option<usize> {
     let to = |end: &str, from: usize| rest[from..].find(end).map_or(rest.len(), |at| from + at + end.len());
     match rest.as_bytes() {
-        // A doubled quote ends here and begins again there: it comes to the same.
+        // A doubled quote ends one text and begins another, which has the same effect.
         [b'\'', ..] => Some(to("'", 1)),
         [b'"', ..] => Some(to("\"", 1)),
         [b'`', ..] => Some(to("`", 1)),
@@ -70,7 +69,7 @@ fn quoted(rest: &str) -> Option<usize> {
     }
 }
 
-/// Whether an escape begins here, and what follows on its word; true for a function.
+/// Recognises the beginning of an escape and returns what follows its keyword; true for a function.
 fn begun(rest: &str) -> Option<(bool, &str)> {
     let inside = rest.strip_prefix('{')?.trim_start();
     let word = inside.find(|c: char| !c.is_ascii_alphabetic())?;

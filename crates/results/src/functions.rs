@@ -1,4 +1,4 @@
-//! SQL functions of ours: what blocks and histograms hold, for queries.
+//! SQL functions that give queries access to blocks and histograms.
 //!
 //! ```text
 //!   slices(block)             a JSON array of slices, each an array of 18 values, NULL where not known
@@ -9,7 +9,7 @@
 //!   merge(buckets)            of many rows (an aggregate): their histograms as one, as buckets
 //!   percentile_ns(buckets, p) the p-th percentile (0 to 100) of a histogram's buckets, in nanoseconds
 //! ```
-//! All of them give NULL for NULL, and an error for bytes that are none of ours.
+//! All of them return NULL for NULL, and fail for invalid bytes.
 
 use super::block::{unpack_gate, unpack_minute, unpack_slices};
 use super::host::{Figures, unpack};
@@ -21,7 +21,7 @@ use stats::run::{DeviceRow, GateRow, HostRow, Slice, Times};
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
-/// Makes them known to queries of this connection.
+/// Registers the functions for queries of this connection.
 pub(super) fn register(connection: &Connection) -> Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
     connection.create_scalar_function("slices", 1, flags, |context| {
@@ -51,7 +51,7 @@ pub(super) fn register(connection: &Connection) -> Result<()> {
     })
 }
 
-/// Histograms as one.
+/// Aggregate that merges histograms.
 struct Merge;
 
 impl Aggregate<BTreeMap<u32, u64>, Option<Vec<u8>>> for Merge {
@@ -96,7 +96,7 @@ fn json<T>(rows: &[T], row: impl Fn(&T, &mut Array)) -> String {
     text
 }
 
-/// A JSON array under way.
+/// Builds a JSON array.
 struct Array {
     text: String,
     empty: bool,
@@ -106,13 +106,13 @@ impl Array {
     fn number(&mut self, value: Option<u64>) {
         self.separate();
         match value {
-            // As the tables hold it: 64 bits with a sign.
+            // As a signed 64-bit number, like in the tables.
             Some(value) => write!(self.text, "{}", value as i64).unwrap_or_default(),
             None => self.text.push_str("null"),
         }
     }
 
-    /// One of our own words, which needs no escape.
+    /// A word from this program, which needs no escaping.
     fn word(&mut self, word: &str) {
         self.separate();
         write!(self.text, "\"{word}\"").unwrap_or_default();

@@ -1,5 +1,4 @@
-//! Figures of the host and its devices: their minutes as rows of the database, and their seconds as
-//! blocks.
+//! Statistics of the host and its devices: minutes as rows of the database, seconds as blocks.
 //!
 //! ```text
 //!   host     start, length, times of processors by kind (8), pressure (5), memory (4)
@@ -11,15 +10,15 @@ use super::column::Column;
 use block::{Bytes, Span};
 use stats::run::{CpuTimes, DeviceRow, HostRow, MemoryUse, Moved, Pressure, Stall};
 
-/// A row as figures, in the order of the database's columns; `None` where not known.
+/// A row as a list of figures, in the order of the database's columns; `None` if not known.
 pub(super) trait Figures: Sized {
-    /// How many.
+    /// Number of figures.
     const COUNT: usize;
 
-    /// Its figures, of which the first two are its start and its length.
+    /// The figures; the first two are start and length.
     fn figures(&self) -> Vec<Option<u64>>;
 
-    /// The row of so many figures; `None` where one is not known that always is.
+    /// Restores a row; `None` if a figure is missing that is always known.
     fn from_figures(figures: &[Option<u64>]) -> Option<Self>;
 }
 
@@ -96,7 +95,7 @@ impl Figures for DeviceRow {
     }
 }
 
-/// The rows of a block.
+/// Packs rows into a block.
 pub(super) fn pack<R: Figures>(rows: &[R]) -> Vec<u8> {
     let rows: Vec<Vec<Option<u64>>> = rows.iter().map(Figures::figures).collect();
     let column = |at: usize| -> Column { rows.iter().map(|row| row[at]).collect() };
@@ -106,7 +105,7 @@ pub(super) fn pack<R: Figures>(rows: &[R]) -> Vec<u8> {
     out.finish()
 }
 
-/// What [`pack`] packed; `None` when the bytes are something else.
+/// Reverses [`pack`]; `None` if the bytes are invalid.
 pub(super) fn unpack<R: Figures>(bytes: &[u8]) -> Option<Vec<R>> {
     let mut from = Unpacker::of(bytes)?;
     let (start, length) = from.starts()?;
@@ -125,7 +124,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever is known of a row and whatever is not: what is packed is what comes back.
+        /// Rows survive packing, whichever figures are known.
         #[test]
         fn rows_come_back_as_they_were(
             rows in prop::collection::vec((figures(HostRow::COUNT), any::<[bool; 5]>()), 0..70),
@@ -150,7 +149,7 @@ mod tests {
             prop_assert_eq!(unpack(&pack(&rows)), Some(rows));
         }
 
-        /// Whatever bytes a damaged file holds, reading them ends without a panic.
+        /// Reading arbitrary bytes, as from a damaged file, never panics.
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..200)) {
             let _ = (unpack::<HostRow>(&bytes), unpack::<DeviceRow>(&bytes));

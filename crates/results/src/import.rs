@@ -1,23 +1,22 @@
-//! Runs of another file, of another machine or an earlier time; and runs that were read from
-//! another program's.
+//! Imports runs from another results file, or runs that were read from another program's files.
 
 use super::{Error, Failure, Filter, Results, RunLine, load, save};
 use rusqlite::{Connection, OpenFlags};
 use stats::run::Run;
 use std::path::{Path, PathBuf};
 
-/// What an import did.
+/// The result of an import.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Imported {
-    /// The numbers that the runs have here, by their numbers there.
+    /// The new runs as pairs (number in the source, number here).
     pub added: Vec<(i64, i64)>,
-    /// How many were here already.
+    /// Number of runs that were here already.
     pub known: usize,
 }
 
 impl Results {
-    /// Takes in runs that were made elsewhere, all or none, without those that are here already.
-    /// Their numbers there are those in the order given, from 1.
+    /// Imports runs, all or none, except those that are here already. Their source numbers are
+    /// their positions, from 1.
     ///
     /// # Errors
     /// This file cannot be written.
@@ -32,11 +31,11 @@ impl Results {
         Ok(Imported { known: runs.len() - added.len(), added })
     }
 
-    /// Takes in every run of another file that is not here yet, all or none. The other file is left
-    /// as it is, of whatever format.
+    /// Imports every run of another file that is not here yet, all or none. The other file is not
+    /// changed, whatever its format.
     ///
     /// # Errors
-    /// The other file is none of ours, newer or damaged, or this one cannot be written.
+    /// The other file is not a results file, is newer or damaged, or this file cannot be written.
     pub fn import(&mut self, other: &Path) -> Result<Imported, Error> {
         let copy = Copy::of(other, &self.path)?;
         let theirs = Results::open_existing(&copy.path)?;
@@ -51,7 +50,7 @@ impl Results {
             match load::load(&theirs.connection, line.id, load::Detail::Whole) {
                 Ok(Some(run)) => runs.push((line.clone(), run)),
                 Ok(None) => {}
-                // Named by its own name and not by that of its copy.
+                // Errors name the original file and not its copy.
                 Err(failure @ (Failure::Sqlite(_) | Failure::Damaged(_))) => return Err(failure.of(other, line.id)),
             }
             mine.push(line);
@@ -64,8 +63,8 @@ impl Results {
     }
 }
 
-/// Whether two lines are of one run: by its name, or, as files of format 3 had none, by when and
-/// how it was started.
+/// Whether two lines are the same run: by name, or by start time, host and title, because files of
+/// format 3 had no names.
 fn is_same(a: &RunLine, b: &RunLine) -> bool {
     a.uuid == b.uuid || started(a) == started(b)
 }
@@ -78,13 +77,13 @@ fn identity(run: &Run) -> (u64, &str, &str) {
     (run.identity.started_unix_ms, &run.machine.host, &run.identity.title)
 }
 
-/// A copy that may be brought up to date; gone with its end.
+/// A temporary copy that may be upgraded; removed when dropped.
 struct Copy {
     path: PathBuf,
 }
 
 impl Copy {
-    /// Of the file `other`, beside the file `beside`.
+    /// Copies the file `other` to a file beside `beside`.
     fn of(other: &Path, beside: &Path) -> Result<Copy, Error> {
         if !other.exists() {
             return Err(Error::NoFile { path: other.into() });
@@ -92,8 +91,8 @@ impl Copy {
         let mut name = beside.as_os_str().to_owned();
         name.push(format!(".import-{}", std::process::id()));
         let copy = Copy { path: name.into() };
-        // Nothing is written, but a user who may not write cannot take away the log that reading
-        // needs.
+        // Nothing is written, but a read-only connection could not remove the log that reading
+        // creates.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX;
         let sqlite = |source: rusqlite::Error| match source.sqlite_error_code() {
             Some(rusqlite::ErrorCode::NotADatabase) => Error::NotResults { path: other.into() },
@@ -107,8 +106,8 @@ impl Copy {
 
 impl Drop for Copy {
     fn drop(&mut self) {
-        // The log and its index go with the last connection; what else is left was put there by the
-        // upgrade.
+        // The log and its index disappear with the last connection; the other files are backups of
+        // the upgrade.
         for ending in ["", "-wal", "-shm", ".v1.bak", ".v2.bak", ".v3.bak", ".v4.bak", ".v5.bak", ".v6.bak"] {
             let mut name = self.path.as_os_str().to_owned();
             name.push(ending);

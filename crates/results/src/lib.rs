@@ -1,10 +1,10 @@
-//! The results database: one SQLite file with any number of runs, each of them whole. All SQL for
-//! results is here.
+//! The results database: one SQLite file with any number of complete runs. All SQL for results is
+//! here.
 //!
-//! A run has a row from its beginning on and is written in transactions, so that whatever ends it
-//! early leaves what was measured until then. While a run is written nothing is synchronised: the
-//! write-ahead log is brought into the file when the last program closes it, and then the file is a
-//! single one that can be copied or sent.
+//! A run has a row from its beginning and is written in transactions, so whatever ends it early
+//! leaves what was measured until then. While runs are written nothing is synced. The last program
+//! that closes the file checkpoints its write-ahead log; then it is a single file that can be
+//! copied or sent.
 
 mod block;
 mod cells;
@@ -37,31 +37,31 @@ use std::time::Duration;
 /// How long to wait for another process that is writing to the same file.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(5);
 
-/// An open file of results.
+/// An open results file.
 #[derive(Debug)]
 pub struct Results {
     connection: Connection,
     path: PathBuf,
-    /// What SQLite calls it: the same, but of a file beside which nothing can be written.
+    /// The name given to SQLite: the path, or a URI if nothing can be written beside the file.
     name: PathBuf,
 }
 
-/// Why results could not be kept or read.
+/// Why results could not be stored or read.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
-    /// There is no such file, and none was to be made.
+    /// The file does not exist and was not to be created.
     #[error("{}: no such file; name a file of results that a run has written", path.display())]
     NoFile {
         /// The file.
         path: PathBuf,
     },
-    /// There is nothing in the file, and it was to be read.
+    /// The file is empty and was to be read.
     #[error("{}: is empty and no results database; it was left as it is, name one that a run has written", path.display())]
     Empty {
         /// The file.
         path: PathBuf,
     },
-    /// The file is something else.
+    /// The file is not a results file.
     #[error("{}: not a file of Seawall's results; it was left alone, choose another name", path.display())]
     NotResults {
         /// The file.
@@ -77,14 +77,14 @@ pub enum Error {
         /// The newest format known here.
         known: usize,
     },
-    /// The file is only read, and part of it stands in a log beside it.
+    /// The file is read-only, and part of its data is in a log beside it.
     #[error("{}: cannot be read where nothing can be written, because {}-wal has part of it; copy both and open the copy",
         path.display(), path.display())]
     Unfinished {
         /// The file.
         path: PathBuf,
     },
-    /// The file is only read, and of an older format.
+    /// The file is read-only and has an older format.
     #[error("{}: written in format {found}, and cannot be brought up to date where nothing can be written; open a copy of it",
         path.display())]
     Older {
@@ -93,17 +93,17 @@ pub enum Error {
         /// Its format.
         found: usize,
     },
-    /// A copy of an older file could not be made, so it was not upgraded.
+    /// An older file could not be backed up, so it was not upgraded.
     #[error("{}: not upgraded, because no copy of it could be written to {}", path.display(), copy.display())]
     Backup {
         /// The file.
         path: PathBuf,
-        /// Where the copy was to go.
+        /// The path of the backup.
         copy: PathBuf,
-        /// Why not.
+        /// The reason.
         source: rusqlite::Error,
     },
-    /// The file has no run of that number.
+    /// The file has no run with that number.
     #[error("{}: no run {run}; list the runs to see which there are", path.display())]
     NoRun {
         /// The file.
@@ -111,7 +111,7 @@ pub enum Error {
         /// The number asked for.
         run: i64,
     },
-    /// No run or several are called so.
+    /// No run, or more than one, has that name.
     #[error("{}: {} called {name:?}; give its number, `last`, `last~1` or eight characters of its uuid", path.display(),
         if *found == 0 { "no run is" } else { "several runs are" })]
     NotNamed {
@@ -122,42 +122,42 @@ pub enum Error {
         /// How many were found.
         found: usize,
     },
-    /// A query is wrong.
+    /// A query is invalid.
     #[error("the query is wrong: {why}")]
     Query {
-        /// SQLite's words.
+        /// SQLite's message.
         why: String,
     },
-    /// A query is empty, or a comment.
+    /// A query has no statement.
     #[error("the query is empty; give a statement, as in: select run, title from results")]
     NoQuery,
-    /// A query took longer than it may.
+    /// A query exceeded its time limit.
     #[error("the query took too long and was ended; ask less, or give it more time")]
     TooLong,
-    /// A statement is no query.
+    /// A statement is not a query.
     #[error("only queries are answered here; nothing is changed by SQL, see results delete and label")]
     NotAQuery,
-    /// A run's rows hold something that is never written.
+    /// A row of a run holds something that is never written.
     #[error("{}: run {run} is damaged: {what} cannot be read", path.display())]
     Damaged {
         /// The file.
         path: PathBuf,
         /// The run's number.
         run: i64,
-        /// What cannot be read.
+        /// What could not be read.
         what: &'static str,
     },
-    /// SQLite could not do it.
+    /// SQLite failed.
     #[error("{}: the results database failed", path.display())]
     Sqlite {
         /// The file.
         path: PathBuf,
-        /// Why.
+        /// The reason.
         source: rusqlite::Error,
     },
 }
 
-/// Whether a file could be read and not be changed.
+/// Whether the error means that a file can only be read.
 fn is_read_only(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{CannotOpen, DatabaseBusy, ReadOnly};
     matches!(error.sqlite_error_code(), Some(ReadOnly | CannotOpen | DatabaseBusy))
@@ -166,9 +166,9 @@ fn is_read_only(error: &rusqlite::Error) -> bool {
 /// Why rows could not be read.
 #[derive(Debug)]
 enum Failure {
-    /// SQLite said so.
+    /// An error of SQLite.
     Sqlite(rusqlite::Error),
-    /// The rows are there, but one holds what is never written.
+    /// A row holds something that is never written.
     Damaged(&'static str),
 }
 
@@ -179,7 +179,7 @@ impl From<rusqlite::Error> for Failure {
 }
 
 impl Failure {
-    /// Of a run of the file at `path`.
+    /// As an error about a run of the file at `path`.
     fn of(self, path: &Path, run: i64) -> Error {
         match self {
             Failure::Sqlite(source) => Error::sqlite(path, source),
@@ -189,7 +189,7 @@ impl Failure {
 }
 
 impl Error {
-    /// Whether it may be tried again: another program was writing, or there was no space.
+    /// Whether a retry may succeed: another program was writing, or there was no space.
     pub fn may_pass(&self) -> bool {
         use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, DiskFull};
         let Error::Sqlite { source, .. } = self else { return false };
@@ -202,20 +202,20 @@ impl Error {
 }
 
 impl Results {
-    /// Opens the file at `path`, makes it if there is none, and brings an older one up to date
-    /// after putting a copy (`NAME.v1.bak`) beside it.
+    /// Opens the file at `path`. Creates it if there is none, and upgrades an older one after a
+    /// backup (`NAME.v1.bak`) beside it.
     ///
     /// # Errors
-    /// When the file is not ours, is newer than this program, or cannot be read or written.
+    /// The file is not a results file, is newer than this program, or cannot be read or written.
     pub fn open(path: &Path) -> Result<Results, Error> {
         Results::with(path, OpenFlags::SQLITE_OPEN_CREATE)
     }
 
-    /// As [`Results::open`], but a file must be there. One that is on a file system mounted for
-    /// reading, or in a folder of somebody else's, is read as it is.
+    /// [`Results::open`] of an existing file. A file on a read-only file system, or in a folder
+    /// that the user cannot write, is opened read-only.
     ///
     /// # Errors
-    /// When there is no file, and as with [`Results::open`].
+    /// There is no file, and those of [`Results::open`].
     pub fn open_existing(path: &Path) -> Result<Results, Error> {
         if !path.exists() {
             return Err(Error::NoFile { path: path.into() });
@@ -226,40 +226,40 @@ impl Results {
         }
     }
 
-    /// Writes a whole run and returns its number; when it fails, nothing of it is kept.
+    /// Saves a whole run and returns its number. If it fails, nothing is saved.
     ///
     /// # Errors
-    /// When the file cannot be written, above all because the disk is full.
+    /// The file cannot be written, in particular because the disk is full.
     pub fn save(&mut self, run: &Run) -> Result<i64, Error> {
         self.write(|connection| save::save(connection, run, None, None))
     }
 
-    /// Writes a run in the place of the one of that number, of which it is the same and more: what
-    /// goes on has more to tell each time. Minutes that are over are not written again.
+    /// Saves a run in progress again under its number; `run` must continue the saved one. Minutes
+    /// that are over are not written again.
     ///
     /// # Errors
-    /// When the file cannot be written, or the run was deleted meanwhile.
+    /// The file cannot be written, or the run was deleted meanwhile.
     pub fn replace(&mut self, number: i64, run: &Run) -> Result<(), Error> {
         let replaced = self.write(|connection| save::replace(connection, number, run))?;
         if replaced { Ok(()) } else { Err(Error::NoRun { path: self.path.clone(), run: number }) }
     }
 
-    /// Reads a whole run, equal to what was saved.
+    /// Loads a whole run, equal to the one that was saved.
     ///
     /// # Errors
-    /// When there is no such run, or its rows cannot be read.
+    /// There is no such run, or its rows cannot be read.
     pub fn load(&self, run: i64) -> Result<Run, Error> {
         self.load_as(run, Detail::Whole)
     }
 
-    /// As [`Results::load`], but where the run has more slices of a second than `detail` says, a
-    /// minute is one: its percentiles are within 3.2 % then. A day of a hundred workloads has 26
-    /// million seconds, of which no page shows each.
+    /// [`Results::load`], but if the run has more slices than `detail` allows, each minute is one
+    /// slice, with percentiles within 3.2 %. A day of a hundred workloads has 26 million seconds,
+    /// more than any page can show.
     ///
     /// # Errors
-    /// As with [`Results::load`].
+    /// Those of [`Results::load`].
     pub fn load_as(&self, run: i64, detail: Detail) -> Result<Run, Error> {
-        // One transaction, so that all rows are of the same moment.
+        // In one transaction, so that all rows are of the same state.
         let found = match self.connection.unchecked_transaction() {
             Ok(transaction) => load::load(&transaction, run, detail),
             Err(source) => Err(Failure::Sqlite(source)),
@@ -284,27 +284,27 @@ impl Results {
 
     fn with(path: &Path, create: OpenFlags) -> Result<Results, Error> {
         let sqlite = |source| Error::sqlite(path, source);
-        // Without SQLITE_OPEN_URI a name that starts with `file:` is a name.
+        // Without SQLITE_OPEN_URI a name that starts with `file:` is an ordinary name.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | create;
         let mut connection = Connection::open_with_flags(path, flags).map_err(sqlite)?;
         connection.busy_timeout(BUSY_TIMEOUT).map_err(sqlite)?;
         connection.pragma_update(None, "foreign_keys", true).map_err(sqlite)?;
         if create.is_empty() && schema::recognise(&connection, path)? == 0 {
-            // Another program may be making it right now: its lock is free once that is done. Where
-            // nothing can be written nobody makes anything.
+            // Another program may be creating it now: once its lock is free that is done. If the
+            // file is read-only nobody is creating it.
             let _ = connection.transaction_with_behavior(TransactionBehavior::Immediate).map(drop);
             if schema::recognise(&connection, path)? == 0 {
                 return Err(Error::Empty { path: path.into() });
             }
         }
-        // Of a new file: blocks have 500 to 1000 bytes, of which a page of 4096 would waste an
-        // eighth.
+        // Takes effect in a new file. Blocks have 500 to 1000 bytes, and a page of 4096 would waste
+        // an eighth.
         connection.pragma_update(None, "page_size", 8192).map_err(sqlite)?;
         schema::prepare(&mut connection, path, schema::STEPS)?;
         functions::register(&connection).map_err(sqlite)?;
-        // With a write-ahead log that no commit brings into the file, nothing is synchronised while
-        // a run goes on; the log is brought in when the last program closes the file. What a file
-        // system refuses is done without.
+        // A write-ahead log without automatic checkpoints, so that nothing is synced while a run is
+        // written; the last program that closes the file checkpoints it. On a read-only file the
+        // journal mode stays.
         connection
             .pragma_update(None, "journal_mode", "wal")
             .or_else(|source| if is_read_only(&source) { Ok(()) } else { Err(sqlite(source)) })?;

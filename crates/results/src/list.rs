@@ -1,15 +1,15 @@
-//! Which runs there are, in a line each, and how one of them is named.
+//! Lists runs, one line each, and resolves their names.
 
 use super::cells::rows;
 use super::{Error, Results};
 use rusqlite::{Connection, Result, params};
 
-/// One run of a file, in a line.
+/// Summary of a run in one line.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunLine {
-    /// Its number in the file; never given twice.
+    /// Its number in the file, which is never reused.
     pub id: i64,
-    /// Its name in all files.
+    /// Its name, which is the same in all files.
     pub uuid: String,
     /// The command that made it.
     pub tool: String,
@@ -27,37 +27,36 @@ pub struct RunLine {
     pub cut_short: bool,
     /// Whether it has not ended, or the program was killed.
     pub running: bool,
-    /// Operations of all actors over the length of the run, a second; `None` where nothing was
-    /// measured.
+    /// Operations a second over all actors and the whole length; `None` if nothing was measured.
     pub iops: Option<f64>,
-    /// Criteria that held.
+    /// Criteria that passed.
     pub passed: usize,
-    /// Criteria of which the run cannot say.
+    /// Criteria with the verdict "cannot say".
     pub cannot_say: usize,
-    /// Criteria that did not hold.
+    /// Criteria that failed.
     pub failed: usize,
-    /// What the user said of it, as `key=word key=word`.
+    /// Its labels, as `key=word key=word`.
     pub labels: String,
 }
 
-/// Which runs are listed.
+/// Selects the runs to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Of this tool.
+    /// Only runs of this tool.
     pub tool: Option<String>,
-    /// With all of these labels; a label without a word has any.
+    /// Only runs with all of these labels; without a word, any value matches.
     pub labels: Vec<(String, Option<String>)>,
-    /// Started at this time or later, in milliseconds since 1970.
+    /// Only runs started at this time or later, in milliseconds since 1970.
     pub since_unix_ms: Option<u64>,
-    /// Of those the last so many.
+    /// Only the last ones, at most this many.
     pub last: Option<usize>,
 }
 
 impl Results {
-    /// The runs that pass the filter, oldest first.
+    /// The selected runs, oldest first.
     ///
     /// # Errors
-    /// When the file cannot be read.
+    /// The file cannot be read.
     pub fn list(&self, filter: &Filter) -> Result<Vec<RunLine>, Error> {
         let mut lines = list(&self.connection, filter).map_err(|source| Error::sqlite(&self.path, source))?;
         if let Some(last) = filter.last {
@@ -66,11 +65,11 @@ impl Results {
         Ok(lines)
     }
 
-    /// The number of the run that `name` stands for: its number, the beginning of its name in all
-    /// files (eight characters or more), `last`, or `last~1` for the one before it.
+    /// Resolves `name` to the number of a run: a number, a prefix of its name of at least eight
+    /// characters, `last`, or `last~1` for the one before it.
     ///
     /// # Errors
-    /// None or several are called so.
+    /// No run, or more than one, matches.
     pub fn number_of(&self, name: &str) -> Result<i64, Error> {
         let found = self.named(name).map_err(|source| Error::sqlite(&self.path, source))?;
         match found[..] {
@@ -90,7 +89,7 @@ impl Results {
             return numbers("SELECT id FROM run ORDER BY id DESC LIMIT 1 OFFSET ?1", &back);
         }
         match name.parse::<i64>() {
-            // Eight digits may as well begin a name, but no file has so many runs.
+            // Eight digits are taken as a prefix, because no file has so many runs.
             Ok(number) if name.len() < 8 => numbers("SELECT id FROM run WHERE id = ?1", &number),
             _ if name.len() < 8 => Ok(Vec::new()),
             _ => numbers("SELECT id FROM run WHERE substr(uuid, 1, length(?1)) = lower(?1) LIMIT 3", &name),

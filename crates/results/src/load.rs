@@ -1,4 +1,4 @@
-//! Reading a run back, in the order in which its rows were written.
+//! Loads a run, in the order in which its rows were saved.
 
 mod minutes;
 
@@ -14,19 +14,19 @@ use stats::run::{
 use stats::{CycleRecord, Histogram, LimitsInForce, Machine, Measured, ObjectRecord, Outcome, Scale, Verdict};
 use std::collections::BTreeMap;
 
-/// How much of a run is read.
+/// The detail in which a run is loaded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Detail {
-    /// All of it.
+    /// Everything.
     Whole,
-    /// Where it has more slices than that, minutes stand for its seconds.
+    /// If the run has more slices than this, minutes replace its seconds.
     Within(u64),
-    /// The same, without percentiles over time of the classes that are parts of a whole: as pages
-    /// and tables show a run.
+    /// Like `Within`, but without percentiles over time for the classes that are parts of a whole,
+    /// which pages and tables do not show.
     Drawn(u64),
 }
 
-/// The whole run; `None` when there is none of that number.
+/// Loads a run; `None` if there is none with that number.
 pub(super) fn load(connection: &Connection, number: i64, detail: Detail) -> Result<Option<Run>, Failure> {
     let Some(mut run) = load_run(connection, number)? else { return Ok(None) };
     let loader = Loader { connection, run: number };
@@ -96,7 +96,7 @@ fn load_run(connection: &Connection, number: i64) -> Result<Option<Run>, Failure
     Ok(statement.query_row([number], read).optional()?)
 }
 
-/// Reads the rows that belong to one run.
+/// Reads the rows of one run.
 struct Loader<'c> {
     connection: &'c Connection,
     run: i64,
@@ -349,7 +349,7 @@ impl Loader<'_> {
     }
 }
 
-/// Series by actor and class: the minutes of several are written by turns while a run goes on.
+/// Series by actor and class. During a run the minutes of all series are written interleaved.
 #[derive(Default)]
 struct SeriesFound {
     all: Vec<Series>,
@@ -357,7 +357,7 @@ struct SeriesFound {
 }
 
 impl SeriesFound {
-    /// The one of that class, a new one if there is none yet.
+    /// The series of a class, which is added if it is new.
     fn of(&mut self, actor: u32, class: String) -> &mut Series {
         let SeriesFound { all, numbers } = self;
         let at = *numbers.entry((actor, class)).or_insert_with_key(|(actor, class)| {

@@ -1,5 +1,5 @@
-//! SQLite's functions of mathematics by their names, for queries: the SQLite that is built in has
-//! none. As there, what is no number and what has no answer (`sqrt(-1)`) gives NULL.
+//! Mathematical functions under SQLite's names, for queries; the embedded SQLite has none. As in
+//! SQLite, arguments that are not numbers and undefined results (`sqrt(-1)`) give NULL.
 
 use rusqlite::functions::{Context, FunctionFlags};
 use rusqlite::types::ValueRef;
@@ -9,7 +9,7 @@ use std::f64::consts::PI;
 type OfOne = fn(f64) -> f64;
 type OfTwo = fn(f64, f64) -> f64;
 
-/// Those of one number.
+/// Functions of one argument.
 const OF_ONE: [(&str, OfOne); 25] = [
     ("acos", f64::acos),
     ("acosh", f64::acosh),
@@ -35,11 +35,11 @@ const OF_ONE: [(&str, OfOne); 25] = [
     ("tan", f64::tan),
     ("tanh", f64::tanh),
     ("trunc", f64::trunc),
-    // ODBC's, which SQLite has not.
+    // From ODBC; SQLite does not have it.
     ("cot", |x| x.tan().recip()),
 ];
 
-/// Those of two.
+/// Functions of two arguments.
 const OF_TWO: [(&str, OfTwo); 5] = [
     ("atan2", f64::atan2),
     ("log", |base, x| x.log(base)),
@@ -48,7 +48,7 @@ const OF_TWO: [(&str, OfTwo); 5] = [
     ("power", f64::powf),
 ];
 
-/// Makes them known to queries of this connection.
+/// Registers the functions for queries of this connection.
 pub(super) fn register(connection: &Connection) -> Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC | FunctionFlags::SQLITE_INNOCUOUS;
     connection.create_scalar_function("pi", 0, flags, |_| Ok(PI))?;
@@ -72,7 +72,7 @@ fn number(given: &Context<'_>, at: usize) -> Option<f64> {
     }
 }
 
-/// Nothing where there is no answer: the logarithm of 0 as well.
+/// `None` for undefined results, such as the logarithm of 0.
 fn known(answer: f64) -> Option<f64> {
     answer.is_finite().then_some(answer)
 }

@@ -1,7 +1,7 @@
 //! Histograms and dispatch traces as short byte strings.
 //!
-//! Both are rows of whole numbers, each in seven-bit groups, least first; a byte's top bit says
-//! that another follows:
+//! Both are sequences of whole numbers, each in groups of seven bits, lowest first; the top bit of
+//! a byte says that another group follows:
 //!
 //! ```text
 //!   300 = 0b10_0101100  →  1010_1100  0000_0010
@@ -10,17 +10,17 @@
 //!   trace       for every bin of 10 ms:   operations, bytes
 //! ```
 //!
-//! Numbers of buckets grow and most counts are small, so a filled bucket takes about three bytes
-//! and a bin four.
+//! Bucket numbers ascend and most counts are small, so a filled bucket takes about three bytes and
+//! a bin four.
 
 use stats::{DispatchTrace, Histogram};
 
-/// The filled buckets of a histogram.
+/// Packs the filled buckets of a histogram.
 pub(super) fn pack_buckets(histogram: &Histogram) -> Vec<u8> {
     pack_filled(histogram.filled())
 }
 
-/// Filled buckets, by their number, which rises.
+/// Packs filled buckets, given in ascending order.
 pub(super) fn pack_filled(filled: impl Iterator<Item = (u32, u64)>) -> Vec<u8> {
     let (mut out, mut before) = (Vec::new(), 0);
     for (bucket, count) in filled {
@@ -31,8 +31,7 @@ pub(super) fn pack_filled(filled: impl Iterator<Item = (u32, u64)>) -> Vec<u8> {
     out
 }
 
-/// The buckets and the sum of their counts; `None` when the bytes are not what [`pack_buckets`]
-/// makes.
+/// The buckets and the sum of their counts; `None` if the bytes are invalid.
 pub(super) fn unpack_buckets(mut bytes: &[u8]) -> Option<(Vec<(u32, u64)>, u64)> {
     let (mut buckets, mut bucket, mut total) = (Vec::new(), 0u64, 0u64);
     while !bytes.is_empty() {
@@ -44,7 +43,7 @@ pub(super) fn unpack_buckets(mut bytes: &[u8]) -> Option<(Vec<(u32, u64)>, u64)>
     Some((buckets, total))
 }
 
-/// The number of the first bin (0 without any), and the bins.
+/// Packs a trace: the number of its first bin (0 if there is none), and the bins.
 pub(super) fn pack_trace(trace: &DispatchTrace) -> (u64, Vec<u8>) {
     let first = trace.bins().next().map_or(0, |(number, ..)| number);
     let mut out = Vec::new();
@@ -55,7 +54,7 @@ pub(super) fn pack_trace(trace: &DispatchTrace) -> (u64, Vec<u8>) {
     (first, out)
 }
 
-/// The trace; `None` when the bytes are not what [`pack_trace`] makes.
+/// Restores a trace; `None` if the bytes are invalid.
 pub(super) fn unpack_trace(first: u64, mut packed: &[u8]) -> Option<DispatchTrace> {
     let (mut trace, mut number) = (DispatchTrace::default(), first);
     while !packed.is_empty() {
@@ -80,7 +79,7 @@ pub(super) fn take(bytes: &mut &[u8]) -> Option<u64> {
         let (&byte, rest) = bytes.split_first()?;
         *bytes = rest;
         let group = u64::from(byte & 0x7f);
-        // The tenth group holds bit 63 alone; more would be lost by the shift.
+        // The tenth group holds only bit 63; a larger value would lose bits in the shift.
         if group << shift >> shift != group {
             return None;
         }
@@ -128,7 +127,7 @@ mod tests {
             prop_assert!(bytes.is_empty());
         }
 
-        /// Whatever bytes a damaged file holds, reading them ends without a panic.
+        /// Reading arbitrary bytes, as from a damaged file, never panics.
         #[test]
         fn any_bytes_are_read_or_refused(bytes in prop::collection::vec(any::<u8>(), 0..60), first: u64) {
             let _ = unpack_buckets(&bytes);

@@ -1,4 +1,4 @@
-//! Queries of users: read-only, within a time, and of our tables alone.
+//! Users' queries: read-only, with a time limit, and only of our tables.
 
 use super::{BUSY_TIMEOUT, Error, Results, escape, functions, math};
 use rusqlite::hooks::{AuthAction, Authorization};
@@ -7,57 +7,56 @@ use rusqlite::types::ValueRef;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Result};
 use std::os::unix::ffi::OsStrExt as _;
 
-/// How many steps of SQLite's machine pass between two looks at the time: about a millisecond.
+/// Steps of SQLite's virtual machine between checks of the time: about a millisecond.
 const STEPS_A_LOOK: i32 = 100_000;
 
-/// The most rows of an answer: what a table of text can be read of, and what memory has room for.
+/// Maximum number of rows of an answer, which memory must hold.
 pub const ROWS_MAX: usize = 1_000_000;
 
-/// The longest value and statement, in bytes.
+/// Maximum length of values and statements, in bytes.
 const LENGTH_MAX: i32 = 64 << 20;
 
-/// The schema of the published table `PerfTools.RanRead`; SQLite does not tell capitals from small
-/// letters here.
+/// The schema of the published table `PerfTools.RanRead`; SQLite ignores case here.
 const PUBLISHED: &str = "perftools";
 
-/// What a query answered.
+/// The answer to a query.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Answer {
     /// The names of the columns.
     pub columns: Vec<String>,
     /// The rows, in order, each with a value for each column.
     pub rows: Vec<Vec<SqlValue>>,
-    /// There were more than [`ROWS_MAX`].
+    /// Whether there were more than [`ROWS_MAX`].
     pub cut: bool,
 }
 
-/// A value of an answer.
+/// A value in an answer.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SqlValue {
-    /// Not known.
+    /// NULL.
     Null,
     /// A whole number.
     Integer(i64),
     /// Any other number.
     Real(f64),
-    /// Words.
+    /// Text.
     Text(String),
-    /// So many bytes.
+    /// Binary data, of this many bytes.
     Bytes(usize),
 }
 
 impl Results {
-    /// Answers a query. It is asked at a connection of its own that cannot write; `is_over` is
-    /// asked again and again, and ends the query by returning true. Escapes of ODBC are understood,
-    /// and so is the published name `PerfTools.RanRead`.
+    /// Runs a query on a separate connection that cannot write. `is_over` is polled and ends the
+    /// query by returning true. ODBC escapes and the published name `PerfTools.RanRead` are
+    /// supported.
     ///
     /// # Errors
-    /// The statement is wrong, would change something, or took too long.
+    /// The statement is invalid, would change something, or took too long.
     pub fn query(&self, sql: &str, is_over: impl FnMut() -> bool + Send + 'static) -> Result<Answer, Error> {
         let error = |source: rusqlite::Error| match source.sqlite_error_code() {
             Some(ErrorCode::OperationInterrupted) => Error::TooLong,
             Some(ErrorCode::AuthorizationForStatementDenied) => Error::NotAQuery,
-            // Of a text without a statement SQLite makes none, which cannot be asked then.
+            // Text without a statement is not prepared, and using it is a misuse.
             Some(ErrorCode::ApiMisuse) => Error::NoQuery,
             _ => Error::Query { why: said(&source) },
         };
@@ -68,19 +67,18 @@ impl Results {
         answer(&mut connection, sql).map_err(error)
     }
 
-    /// A connection that reads our tables and does nothing else; on request it knows them by the
-    /// published name as well.
+    /// A connection that can only read our tables; optionally under the published name as well.
     fn to_read(&self, published: bool) -> Result<Connection> {
         let mut flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_NO_MUTEX;
-        // Otherwise a name that begins with `file:` is a name.
+        // Otherwise a name that begins with `file:` is an ordinary name.
         flags.set(OpenFlags::SQLITE_OPEN_URI, self.name != self.path);
         let mut connection = Connection::open_with_flags(&self.name, flags)?;
         connection.busy_timeout(BUSY_TIMEOUT)?;
         functions::register(&connection)?;
         math::register(&connection)?;
         if published {
-            // The same file once more: a view in another database could not look into this one.
-            // What is attached to a connection that cannot write cannot be written either.
+            // Attaches the same file again, because a view in another database could not refer to
+            // this one. What is attached to a read-only connection is read-only too.
             connection.execute(&format!("ATTACH ?1 AS {PUBLISHED}"), [self.name.as_os_str().as_bytes()])?;
         }
         connection.set_limit(Limit::SQLITE_LIMIT_LENGTH, LENGTH_MAX)?;
@@ -119,7 +117,7 @@ fn cell(value: ValueRef<'_>) -> SqlValue {
     }
 }
 
-/// SQLite's own words, without the code around them.
+/// SQLite's message, without the error code around it.
 fn said(error: &rusqlite::Error) -> String {
     match error {
         rusqlite::Error::SqlInputError { msg, .. } => msg.clone(),
@@ -130,7 +128,7 @@ fn said(error: &rusqlite::Error) -> String {
 }
 
 impl Results {
-    /// The views that are made for people, each with its columns.
+    /// The views meant for users, each with its columns.
     ///
     /// # Errors
     /// The file cannot be read.

@@ -1,4 +1,4 @@
-//! Writing a run, row by row.
+//! Saves a run, row by row.
 
 use super::block::{pack_gate, pack_minute, pack_slices};
 use super::cells::{Cell as _, insert};
@@ -12,13 +12,13 @@ use stats::run::{
 };
 use stats::{CycleRecord, Histogram, Machine, ObjectRecord, Outcome};
 
-/// Slices of a minute go into one block, and in any case no more than this.
+/// Maximum number of slices in a block, which holds a minute.
 const BLOCK_ROWS_MAX: usize = 120;
-/// The length of a block.
+/// Length of the time in a block, in nanoseconds.
 const MINUTE: u64 = 60_000_000_000;
 
-/// Writes all of `run` and returns its number; the same as `number` where that is given, which must
-/// be free. The caller holds the transaction.
+/// Saves `run` and returns its number, which is `number` if given; that must be free. The caller
+/// holds the transaction.
 pub(super) fn save(connection: &Connection, run: &Run, number: Option<i64>, uuid: Option<&str>) -> Result<i64> {
     save_run(connection, run, number, uuid)?;
     let saver = Saver { connection, run: connection.last_insert_rowid() };
@@ -26,9 +26,8 @@ pub(super) fn save(connection: &Connection, run: &Run, number: Option<i64>, uuid
     Ok(saver.run)
 }
 
-/// The tables of which all rows of a run are written anew when there is more of it. Minutes are not
-/// among them: those that are over stay as they are, so that what is written grows no faster than
-/// what is measured.
+/// Tables whose rows are all rewritten when a run is saved again. Minutes are not among them: those
+/// that are over stay, so that what is written grows no faster than what is measured.
 const ANEW: [&str; 16] = [
     "label",
     "place",
@@ -48,8 +47,8 @@ const ANEW: [&str; 16] = [
     "note",
 ];
 
-/// Writes a run in the place of the one of that number, of which it is the same and more; it keeps
-/// its number and name. Whether there is one.
+/// Saves a run in progress again under its number and name; `run` must continue the saved one.
+/// Returns whether there is one.
 pub(super) fn replace(connection: &Connection, number: i64, run: &Run) -> Result<bool> {
     let identity = &run.identity;
     let machine = machine_row(connection, &run.machine)?;
@@ -120,7 +119,7 @@ fn save_run(connection: &Connection, run: &Run, number: Option<i64>, uuid: Optio
     )
 }
 
-/// The row of this machine, a new one if it has none.
+/// The row of this machine, which is added if it is new.
 fn machine_row(connection: &Connection, machine: &Machine) -> Result<i64> {
     let Machine { host, kernel, cpu, cores, memory, .. } = machine;
     let figures = params![host, kernel, cpu, cores, memory.0 as i64];
@@ -135,7 +134,7 @@ fn machine_row(connection: &Connection, machine: &Machine) -> Result<i64> {
     )
 }
 
-/// A random name (version 4 of RFC 9562): the system's chance, by way of SQLite.
+/// A random UUID (version 4 of RFC 9562), from SQLite's random source, which the system seeds.
 fn new_uuid(connection: &Connection) -> Result<String> {
     connection.query_row(
         "SELECT printf('%s-%s-4%s-%s%s-%s', substr(h, 1, 8), substr(h, 9, 4), substr(h, 14, 3),
@@ -146,7 +145,7 @@ fn new_uuid(connection: &Connection) -> Result<String> {
     )
 }
 
-/// Writes the rows that belong to one run.
+/// Writes the rows of one run.
 struct Saver<'c> {
     connection: &'c Connection,
     run: i64,
@@ -195,7 +194,7 @@ impl Saver<'_> {
         run.notes.iter().enumerate().try_for_each(|(n, note)| self.row("note", [n.cell(), note.cell()]))
     }
 
-    /// One row: the run, then the cells, in the order of the table's columns.
+    /// Inserts a row: the run's number, then the cells in the order of the table's columns.
     fn row(&self, table: &str, cells: impl IntoIterator<Item = Sql>) -> Result<()> {
         insert(self.connection, table, [Sql::Integer(self.run)].into_iter().chain(cells))
     }
@@ -263,7 +262,7 @@ impl Saver<'_> {
     }
 
     fn host(&self, rows: &[HostRow]) -> Result<()> {
-        // Runs of formats before 6 have none, and are kept anew before there is a table for it.
+        // Runs from formats before 6 have none, and are saved again before this table exists.
         if rows.is_empty() {
             return Ok(());
         }
@@ -282,7 +281,7 @@ impl Saver<'_> {
         Ok(())
     }
 
-    /// A minute: its figures as `sum` has them, then its rows in a block.
+    /// Inserts a minute: its figures joined by `sum`, and its rows in a block.
     fn figures<R: Figures>(
         &self,
         table: &str,
@@ -296,8 +295,8 @@ impl Saver<'_> {
         insert(self.connection, table, cells)
     }
 
-    /// How many minutes are written and over. The last one may have been written while it went on:
-    /// it is taken away.
+    /// Number of minutes that are saved and over. The last one is deleted, because it may have been
+    /// saved before it was over.
     fn over(&self, table: &str, key: &[&dyn rusqlite::ToSql], of: &str) -> Result<usize> {
         let count = format!("SELECT count(*) FROM {table} WHERE run = ?1 AND {of}");
         let written: i64 = self.connection.prepare_cached(&count)?.query_row(key, |row| row.get(0))?;
@@ -328,7 +327,7 @@ impl Saver<'_> {
     }
 }
 
-/// An outcome as the database names it.
+/// The name of an outcome in the database.
 pub(super) fn outcome(outcome: Outcome) -> &'static str {
     match outcome {
         Outcome::Pass => "pass",
@@ -337,19 +336,19 @@ pub(super) fn outcome(outcome: Outcome) -> &'static str {
     }
 }
 
-/// Rows by the minute that they start in.
+/// Splits rows into the minutes in which they start.
 fn minutes<T>(rows: &[T], start: impl Fn(&T) -> u64) -> impl Iterator<Item = &[T]> {
     let same = move |a: &T, b: &T| start(a) / MINUTE == start(b) / MINUTE;
     rows.chunk_by(same).flat_map(|minute| minute.chunks(BLOCK_ROWS_MAX))
 }
 
-/// The slices of a series by its minutes, each with its histogram where there is one.
+/// Splits the slices of a series into its minutes, each with its histogram if there is one.
 fn of_series(series: &Series) -> impl Iterator<Item = (&[Slice], Option<&Minute>)> {
     let begun = |slice: &Slice| series.minutes.partition_point(|minute| minute.start <= slice.start);
     let same = move |a: &Slice, b: &Slice| begun(a) == begun(b);
     series.slices.chunk_by(same).flat_map(move |slices| {
         let minute = begun(&slices[0]).checked_sub(1).map(|at| &series.minutes[at]);
-        // Without minutes of its own a series has those of the clock.
+        // A series without minutes of its own is split by minutes of the clock.
         let parts: Vec<&[Slice]> = match minute {
             Some(_) => slices.chunks(BLOCK_ROWS_MAX).collect(),
             None => minutes(slices, |slice| slice.start.as_nanos()).collect(),
@@ -358,7 +357,7 @@ fn of_series(series: &Series) -> impl Iterator<Item = (&[Slice], Option<&Minute>
     })
 }
 
-/// The columns of a minute behind its key.
+/// The columns of a minute after its key.
 fn minute(slices: &[Slice]) -> Vec<Sql> {
     let sum = |of: &dyn Fn(&Slice) -> u64| slices.iter().fold(0u64, |sum, slice| sum.wrapping_add(of(slice)));
     let known = |of: &dyn Fn(&Slice) -> Option<u64>| {

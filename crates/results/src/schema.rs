@@ -1,36 +1,35 @@
-//! The tables, and how a file gets them: a row of steps, each taking a file from one version to the
-//! next.
+//! The tables, and upgrades of a file: a list of steps, each from one version to the next.
 //!
-//! `PRAGMA user_version` counts the steps a file has had, and `PRAGMA application_id` says that it
-//! is ours. A new file takes every step, an older one the missing ones after a copy was put beside
-//! it, a newer one is refused. All missing steps happen in one transaction, so a file is never
-//! between versions. A step that was ever released stays as it is.
+//! `PRAGMA user_version` is the number of steps a file has had, and `PRAGMA application_id` marks
+//! our files. A new file takes every step, an older one the missing steps after a backup beside it,
+//! and a newer one is refused. All missing steps are one transaction, so a file is never between
+//! versions. A step that was released never changes.
 //!
-//! Steps are about tables. Views keep nothing: they are those of the newest version (`views.sql`),
-//! dropped before the first step and made anew after the last.
+//! Steps are about tables. Views hold no data: those of the newest version (`views.sql`) replace
+//! all others, which are dropped before the first step.
 //!
-//! Whole numbers of 64 bits are stored bit for bit: from 2^63 on (a seed may be) SQLite shows them
-//! as negative.
+//! Unsigned 64-bit numbers are stored bit for bit: SQLite shows those from 2^63 on, such as some
+//! seeds, as negative.
 
 use super::{Error, Failure, earlier, save};
 use rusqlite::{Connection, ErrorCode, TransactionBehavior};
 use std::path::{Path, PathBuf};
 
-/// `SWal`, the mark of our files.
+/// `SWal`, which marks our files.
 const APPLICATION_ID: i32 = 0x5357_616c;
 
-/// What takes a file from one version to the next.
+/// A step from one version to the next.
 #[derive(Clone, Copy)]
 pub(super) enum Step {
     /// These statements.
     Sql(&'static str),
-    /// Nothing: other views are all that is new.
+    /// Only views have changed.
     Views,
     /// Work that statements alone cannot do.
     Code(fn(&Connection) -> Result<(), (i64, Failure)>),
 }
 
-/// Step `n` (from 0) makes version `n + 1`.
+/// Step `n` (from 0) leads to version `n + 1`.
 pub(super) const STEPS: &[Step] = &[
     Step::Sql(include_str!("version_1.sql")),
     Step::Sql(include_str!("version_2.sql")),
@@ -44,7 +43,7 @@ pub(super) const STEPS: &[Step] = &[
     Step::Sql(include_str!("version_9.sql")),
 ];
 
-/// The tables of versions 1 to 3, those that others refer to last.
+/// The tables of versions 1 to 3; those that others refer to are last.
 const EARLIER: [&str; 13] = [
     "phase_command",
     "interval",
@@ -61,8 +60,8 @@ const EARLIER: [&str; 13] = [
     "run",
 ];
 
-/// Version 4 has other tables: each run is read from the old ones and kept in the new ones, by its
-/// old number.
+/// Version 4 has different tables: each run is loaded from the old ones and saved to the new ones
+/// under its number.
 fn keep_anew(connection: &Connection) -> Result<(), (i64, Failure)> {
     let other = |error: rusqlite::Error| (0, Failure::Sqlite(error));
     for table in EARLIER {
@@ -73,7 +72,7 @@ fn keep_anew(connection: &Connection) -> Result<(), (i64, Failure)> {
         let Some(run) = earlier::load(connection, number).map_err(|failure| (number, failure))? else { continue };
         save::save(connection, &run, Some(number), None).map_err(other)?;
     }
-    // Numbers are never given twice, also not those of runs that were deleted.
+    // Numbers are never reused, not even those of deleted runs.
     connection
         .execute_batch(
             "UPDATE sqlite_sequence SET seq = max(seq, (SELECT coalesce(max(seq), 0) FROM sqlite_sequence
@@ -86,7 +85,7 @@ fn keep_anew(connection: &Connection) -> Result<(), (i64, Failure)> {
     Ok(())
 }
 
-/// Makes the file behind `connection` one of the newest version, or says why it cannot be.
+/// Upgrades the file behind `connection` to the newest version.
 pub(super) fn prepare(connection: &mut Connection, path: &Path, steps: &[Step]) -> Result<(), Error> {
     let sqlite = |source| Error::sqlite(path, source);
     let found = recognise(connection, path)?;
@@ -100,7 +99,8 @@ pub(super) fn prepare(connection: &mut Connection, path: &Path, steps: &[Step]) 
         copy_beside(connection, path, found)?;
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(sqlite)?;
-    // Read again: while this one waited for the lock, another process may have taken the steps.
+    // Read again, because another process may have upgraded the file while this one waited for the
+    // lock.
     let found = pragma(&transaction, "user_version").map_err(sqlite)? as usize;
     if found < steps.len() {
         drop_views(&transaction).map_err(sqlite)?;
@@ -126,7 +126,7 @@ fn drop_views(connection: &Connection) -> rusqlite::Result<()> {
     names.iter().try_for_each(|name| connection.execute_batch(&format!("DROP VIEW \"{name}\"")))
 }
 
-/// Whether the file behind `connection` is one of the newest version already.
+/// Checks that the file behind `connection` has the newest version.
 pub(super) fn check(connection: &Connection, path: &Path) -> Result<(), Error> {
     match recognise(connection, path)? {
         found if found > STEPS.len() => Err(Error::Newer { path: path.into(), found, known: STEPS.len() }),
@@ -135,7 +135,7 @@ pub(super) fn check(connection: &Connection, path: &Path) -> Result<(), Error> {
     }
 }
 
-/// The version of a file of ours; 0 for an empty one.
+/// The version of a results file; 0 for an empty file.
 pub(super) fn recognise(connection: &Connection, path: &Path) -> Result<usize, Error> {
     let read = || -> rusqlite::Result<(i64, i64, i64)> {
         let tables = connection.query_row("SELECT count(*) FROM sqlite_schema", [], |row| row.get(0))?;
@@ -152,7 +152,7 @@ pub(super) fn recognise(connection: &Connection, path: &Path) -> Result<usize, E
     }
 }
 
-/// A whole copy of the file as `NAME.v1.bak`, or with a number after it where that exists.
+/// Backs up the file as `NAME.v1.bak`, or with a number appended if that exists.
 fn copy_beside(connection: &Connection, path: &Path, version: usize) -> Result<PathBuf, Error> {
     let name = |number: usize| {
         let mut name = path.as_os_str().to_owned();
@@ -177,7 +177,7 @@ fn pragma(connection: &Connection, name: &str) -> rusqlite::Result<i64> {
 mod tests {
     use super::*;
 
-    /// A later Seawall's steps: the real ones and one that adds a column.
+    /// Steps of a later Seawall: the real ones and one that adds a column.
     const LATER: &[Step] = &[
         STEPS[0],
         STEPS[1],
@@ -190,7 +190,7 @@ mod tests {
         STEPS[8],
         Step::Sql("ALTER TABLE run ADD COLUMN place TEXT NOT NULL DEFAULT 'here'"),
     ];
-    /// A step that fails after it has changed something.
+    /// A step that fails after a change.
     const BROKEN: &[Step] = &[
         STEPS[0],
         STEPS[1],
@@ -225,7 +225,7 @@ mod tests {
         let newer = open(&path, LATER).unwrap();
         assert_eq!(count(&newer, "SELECT count(*) FROM run WHERE title = 'old' AND place = 'here'"), 1);
         assert_eq!(pragma(&newer, "user_version").unwrap(), 10);
-        // The copy is a whole file of the old version, which the old program still opens.
+        // The backup is a complete file of the old version, which the old program can open.
         let copy = open(&dir.path().join("results.sqlite.v9.bak"), STEPS).unwrap();
         assert_eq!(count(&copy, "SELECT count(*) FROM run WHERE title = 'old'"), 1);
     }

@@ -1,4 +1,4 @@
-//! Blocks of version 1, deflated, which older files have.
+//! Blocks of version 1, which are deflated, as in older files.
 //!
 //! ```text
 //!   block    version (1), then deflated: number of rows, columns
@@ -8,25 +8,25 @@
 //!   values   0, the least of them, then each less the least
 //!            1, the first, then each less the one before it    (times)
 //! ```
-//! Numbers are those of `packed.rs`.
+//! Numbers are encoded as in `packed.rs`.
 
 use crate::column::{Column, unzigzag};
 use crate::packed::take;
 use miniz_oxide::inflate::decompress_to_vec_with_limit;
 
-/// Of these blocks.
+/// Version of these blocks.
 pub(super) const VERSION: u8 = 1;
-/// The most that a block is believed to hold.
+/// Maximum size of an unpacked block.
 const UNPACKED_MAX: usize = 1 << 20;
 
-/// A block under way.
+/// A block being read.
 pub(super) struct Deflated {
     bytes: Vec<u8>,
     at: usize,
 }
 
 impl Deflated {
-    /// Of what stands behind the version.
+    /// A reader for the bytes after the version.
     pub(super) fn of(packed: &[u8]) -> Option<Deflated> {
         decompress_to_vec_with_limit(packed, UNPACKED_MAX).ok().map(|bytes| Deflated { bytes, at: 0 })
     }
@@ -82,8 +82,8 @@ pub(super) mod tests {
         [&[VERSION][..], &miniz_oxide::deflate::compress_to_vec(bytes, 6)[..]].concat()
     }
 
-    /// Two seconds as version 1 packed them: 100 and 120 reads of 4 KiB, the second with a response
-    /// of 1 ms, the median in bucket 100 (100 ns).
+    /// Two seconds as packed by version 1: 100 and 120 reads of 4 KiB, the second with a response
+    /// of 1 ms and its median in bucket 100 (100 ns).
     #[test]
     fn a_block_of_version_1_is_read() {
         let all = |values: &[u8]| [&[1, 0][..], values].concat();
@@ -103,7 +103,7 @@ pub(super) mod tests {
             bytes.extend([second_row(&[100, 0]), second_row(&[0, 0])].concat());
         }
         bytes.extend(&none);
-        // No service, and nothing of what was outstanding.
+        // Neither service times nor outstanding requests.
         bytes.extend([0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
         let slices = unpack_slices(&compressed(&bytes)).unwrap();
         let at = Span::from_nanos(100);

@@ -1,21 +1,21 @@
-//! Numbers of so many bits, one behind the other; the first bit is the highest of its byte.
+//! Bit strings; the first bit of a byte is its highest.
 
-/// Bits that are written.
+/// Writes bits.
 #[derive(Default)]
 pub(crate) struct Written {
     bytes: Vec<u8>,
-    /// What is not yet a byte: as many of its low bits.
+    /// The bits of the last, incomplete byte, in the low positions.
     part: u8,
     bits: u32,
 }
 
 impl Written {
-    /// Behind these bytes.
+    /// Appends to these bytes.
     pub(crate) fn behind(bytes: Vec<u8>) -> Written {
         Written { bytes, ..Written::default() }
     }
 
-    /// Adds the low bits of a number, up to 64 of them, the highest first.
+    /// Appends the low `bits` bits of a number, up to 64, highest first.
     pub(crate) fn push(&mut self, number: u64, bits: u32) {
         let mut left = bits;
         while left > 0 {
@@ -31,7 +31,7 @@ impl Written {
         }
     }
 
-    /// The bytes; the last one is filled up with zeros.
+    /// The bytes; the last one is padded with zeros.
     pub(crate) fn finish(mut self) -> Vec<u8> {
         let missing = (8 - self.bits) % 8;
         self.push(0, missing);
@@ -39,23 +39,23 @@ impl Written {
     }
 }
 
-/// Bits that are read.
+/// Reads bits.
 pub(crate) struct Bits<'b> {
     bytes: &'b [u8],
-    /// The number of the next one.
+    /// Index of the next bit.
     at: usize,
 }
 
 impl<'b> Bits<'b> {
-    /// Those of these bytes.
+    /// A reader of these bytes.
     pub(crate) fn of(bytes: &'b [u8]) -> Bits<'b> {
         Bits { bytes, at: 0 }
     }
 
-    /// As many as [`Bits::ahead_short`] has at least.
+    /// Minimum number of bits in [`Bits::ahead_short`].
     pub(crate) const SHORT: u32 = 56;
 
-    /// The next so many as a number, up to 64 of them; `None` where there are fewer.
+    /// Reads a number of up to 64 bits; `None` if there are too few.
     #[inline(always)]
     pub(crate) fn take(&mut self, bits: u32) -> Option<u64> {
         if bits == 0 {
@@ -71,8 +71,8 @@ impl<'b> Bits<'b> {
         Some(number as u64)
     }
 
-    /// How many zeros there are in front of the next one, which are passed; `None` where none comes
-    /// or more than 64 do.
+    /// Skips zeros up to the next one and returns how many; `None` if there is no one, or more than
+    /// 64 zeros.
     pub(crate) fn take_zeros(&mut self) -> Option<u32> {
         let zeros = self.ahead().leading_zeros();
         if zeros > u64::BITS {
@@ -82,7 +82,7 @@ impl<'b> Bits<'b> {
         Some(zeros)
     }
 
-    /// The next ones, at least 120, as the highest of a number; zeros behind the end.
+    /// The next bits, at least 120, in the highest positions; zeros after the end.
     fn ahead(&self) -> u128 {
         let rest = self.bytes.get(self.at / 8..).unwrap_or_default();
         let ahead = rest.first_chunk().copied().unwrap_or_else(|| {
@@ -93,7 +93,7 @@ impl<'b> Bits<'b> {
         u128::from_be_bytes(ahead) << (self.at % 8)
     }
 
-    /// The next ones, at least [`Bits::SHORT`], as the highest of a number; zeros behind the end.
+    /// The next bits, at least [`Bits::SHORT`], in the highest positions; zeros after the end.
     #[inline(always)]
     pub(crate) fn ahead_short(&self) -> u64 {
         let chunk = self.bytes.get(self.at / 8..).and_then(|rest| rest.first_chunk());
@@ -103,7 +103,7 @@ impl<'b> Bits<'b> {
         }
     }
 
-    /// Passes so many; `None` where there are fewer.
+    /// Skips bits; `None` if there are too few.
     #[inline(always)]
     pub(crate) fn skip(&mut self, bits: u32) -> Option<()> {
         self.at += bits as usize;

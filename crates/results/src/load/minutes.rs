@@ -1,4 +1,4 @@
-//! A long run by its minutes: as much as can be drawn of it, read without its seconds.
+//! Loads a long run by its minutes: enough detail to draw, without reading its seconds.
 
 use super::super::block::{unpack_gate, unpack_minute};
 use super::{Loader, SeriesFound};
@@ -8,22 +8,21 @@ use block::Span;
 use rusqlite::Result;
 use stats::run::{GateRow, GateSeries, Minute, Series, Slice, Times};
 
-/// A minute as its row has it: its number, actor and class, what it was, and its times where they
-/// could be read.
+/// A row of a minute: its number, actor, class and slice, and its response times if they are valid.
 type Row = (i64, u32, String, Option<Slice>);
 
 impl Loader<'_> {
-    /// How many slices the run has in all.
+    /// Number of slices of the run.
     pub(super) fn slices(&self) -> Result<u64> {
         let sql = "SELECT coalesce(sum(slices), 0) FROM minute WHERE run = ?1";
         Ok(self.rows(sql, |cells| cells.number())?.into_iter().sum())
     }
 
-    /// The series, a slice for each minute; their histograms have done their work then. Percentiles
-    /// of the classes that are parts of a whole are left out where they are not wanted: their
-    /// histograms are two thirds of what is read.
+    /// The series with a slice for each minute, without histograms. If `parts` is false,
+    /// percentiles of the classes that are parts of a whole are left out, whose histograms are two
+    /// thirds of what is read.
     pub(super) fn series_by_minute(&self, parts: bool) -> Result<Vec<Series>, Failure> {
-        // Put in order here: SQLite would do so with all bytes of all histograms.
+        // Sorted here, because SQLite would sort the bytes of all histograms along.
         let sql = "SELECT minute.id, actor, class, start_ns, length_ns, ops, bytes, failed, response_mean_ns, response_max_ns,
                 service_mean_ns, service_max_ns, times.response
             FROM minute LEFT JOIN times ON times.minute = minute.id AND (?2 OR class = 'all')
@@ -40,7 +39,7 @@ impl Loader<'_> {
         Ok(found.all)
     }
 
-    /// What the gates said, a row for each minute.
+    /// The rows of the gates, one for each minute.
     pub(super) fn gates_by_minute(&self) -> Result<Vec<GateSeries>, Failure> {
         let sql = "SELECT actor, rows FROM gate WHERE run = ?1 ORDER BY id";
         let found: Vec<(u32, Vec<u8>)> = self.rows(sql, |cells| Ok((cells.next()?, cells.next()?)))?;
@@ -56,8 +55,7 @@ impl Loader<'_> {
     }
 }
 
-/// A minute as one slice; `None` where its histogram is damaged. Of the histogram only percentiles
-/// are left.
+/// A minute as a slice, with the percentiles of its histogram; `None` if that is damaged.
 fn minute(cells: &mut Cells<'_>) -> Result<Option<Slice>> {
     let (start, length) = (cells.span()?, cells.span()?);
     let (ops, bytes, failed) = (cells.number()?, cells.optional()?, cells.optional()?);

@@ -1,4 +1,4 @@
-//! What is saved is what is loaded, whatever the run; and what cannot be loaded says so in a line.
+//! Any run is loaded as it was saved, and what cannot be loaded is an error of one line.
 
 use crate::seen::{objects, partitions};
 use block::{Bytes, Span, Time};
@@ -45,7 +45,7 @@ fn what_is_not_there_is_said_and_nothing_is_made() {
     let path = dir.path().join("results.sqlite");
     assert!(matches!(Results::open_existing(&path), Err(Error::NoFile { .. })));
     assert!(!path.exists());
-    // An empty file becomes results only where some are to be written.
+    // An empty file is initialised only by opening it for writing.
     std::fs::write(&path, "").unwrap();
     assert!(matches!(Results::open_existing(&path), Err(Error::Empty { .. })));
     assert_eq!(std::fs::metadata(&path).unwrap().len(), 0);
@@ -55,7 +55,7 @@ fn what_is_not_there_is_said_and_nothing_is_made() {
     assert!(matches!(Results::open(dir.path()), Err(Error::Sqlite { .. })), "a folder");
 }
 
-/// A run of one actor in one point with these times of one kind.
+/// A run of one actor and one point with these times of one kind.
 fn one_cell(kind: Kind, times: impl IntoIterator<Item = Span>) -> Run {
     let mut run = Run { actors: vec![RunActor::default()], ..Run::default() };
     run.points.push(Point::default());
@@ -72,7 +72,7 @@ fn a_run_that_was_tampered_with_is_refused_by_name() {
     let path = dir.path().join("results.sqlite");
     let mut results = Results::open(&path).unwrap();
     let run = results.save(&one_cell(Kind::Response, [Span::from_millis(3)])).unwrap();
-    // One value more than its buckets hold.
+    // A count that does not match the buckets.
     let other = Connection::open(&path).unwrap();
     other.execute("UPDATE latency SET count = 2 WHERE kind = 'response'", []).unwrap();
     let error = results.load(run).unwrap_err();
@@ -94,9 +94,8 @@ fn the_percentiles_can_be_queried_with_sql() {
     assert_eq!(found, Ok((50, 99, 100)));
 }
 
-/// A run that is written while it goes on, after 30, 90 and 150 s: minutes of several workloads and
-/// classes are written by turns then, and at its end it is what it would have been if it had been
-/// written once.
+/// A run that is saved after 30, 90 and 150 s: minutes of several workloads and classes are
+/// interleaved then, and in the end the file is the same as if the run had been saved once.
 #[test]
 fn a_run_that_was_written_as_it_went_on_is_whole() {
     let after = |seconds: u64| {
@@ -128,9 +127,9 @@ fn a_run_that_was_written_as_it_went_on_is_whole() {
     assert_eq!(loaded.series(1, &Class::READ).unwrap().slices[149].ops, 249);
 }
 
-/// Minutes with their histograms come back, also those that were written while they went on, and
-/// SQL adds them up: 60 reads of 1 ms in the first minute and 60 of 5 ms in the second, so the
-/// median of both is 1 ms and 99 % are 5.
+/// Minutes with histograms survive, including those saved before they were over, and SQL can merge
+/// them: 60 reads of 1 ms in the first minute and 60 of 5 ms in the second, so the median of both
+/// is 1 ms and the 99th percentile 5.
 #[test]
 fn minutes_have_histograms_that_add_up() {
     let after = |seconds: u64| {
@@ -158,7 +157,7 @@ fn minutes_have_histograms_that_add_up() {
     use results::SqlValue::{Integer, Real};
     let [Real(p50), Real(p99), Integer(120)] = found[..] else { panic!("{found:?}") };
     assert!((p50 - 1.0).abs() < 0.032 && (p99 / 5.0 - 1.0).abs() < 0.032, "{p50} {p99}");
-    // By minutes it is the same in two rows for each class.
+    // By minutes it is the same, in two rows for each class.
     let drawn = results.load_as(number, Detail::Within(100)).unwrap();
     let reads = drawn.series(0, &Class::READ).unwrap();
     assert_eq!(
@@ -168,7 +167,7 @@ fn minutes_have_histograms_that_add_up() {
     let p99 = reads.slices[1].response.unwrap().p99().unwrap().as_millis_f64();
     assert!((p99 / 5.0 - 1.0).abs() < 0.032, "{p99}");
     assert_eq!(drawn.cells, after(120).cells);
-    // A page needs percentiles of the whole alone.
+    // A page needs percentiles only of the whole.
     let page = results.load_as(number, Detail::Drawn(100)).unwrap();
     let spread = |class: &Class| page.series(0, class).unwrap().slices[1].response.unwrap().spread.is_some();
     assert_eq!([Class::ALL, Class::READ].map(|class| spread(&class)), [true, false]);
@@ -181,14 +180,14 @@ proptest! {
     fn loading_gives_what_was_saved(run in runs()) {
         let dir = tempfile::tempdir().unwrap();
         let mut results = Results::open(&dir.path().join("results.sqlite")).unwrap();
-        // Another run before it, so that rows of the two would be mixed up if a key were forgotten.
+        // With another run before it, a query that forgets the run's key would mix up rows.
         results.save(&Run { notes: vec!["before".into()], ..run.clone() }).unwrap();
         let number = results.save(&run).unwrap();
         prop_assert_eq!(results.load(number).unwrap(), run);
     }
 }
 
-/// Any run of two actors and two points.
+/// Arbitrary runs of two actors and two points.
 fn runs() -> impl Strategy<Value = Run> {
     let heading = (identities(), machines(), option::of(scales()), labels());
     let parties = (vec(places(), 0..3), vec(actors(), 2), vec(points(), 2));
@@ -235,7 +234,7 @@ fn runs() -> impl Strategy<Value = Run> {
 
 const CLASSES: [Class; 3] = [Class::ALL, Class::READ, Class::FLUSH];
 
-/// Every actor's classes, each with some of what `of` makes, or without.
+/// For each actor its classes, each with or without some values of `of`.
 fn by_class<T: Clone + std::fmt::Debug>(of: impl Strategy<Value = T>) -> impl Strategy<Value = Vec<(u32, Class, T)>> {
     vec(option::of(of), 6).prop_map(|all| {
         let keys = (0..2).flat_map(|actor| CLASSES.map(|class| (actor, class)));
@@ -345,12 +344,12 @@ fn events() -> impl Strategy<Value = Event> {
         .prop_map(|(point, actor, at, kind, name, number)| Event { point, actor, at, kind, name, number })
 }
 
-/// Each key once, in the order of keys.
+/// Labels in the order of their keys, each key once.
 fn labels() -> impl Strategy<Value = Vec<(String, String)>> {
     proptest::collection::btree_map(text(), text(), 0..3).prop_map(|labels| labels.into_iter().collect())
 }
 
-/// Any text: quotes, line ends, zero characters and all.
+/// Arbitrary text, including quotes, line ends and zero characters.
 pub fn text() -> impl Strategy<Value = String> {
     prop_oneof!["\\PC{0,12}", "[\\x00-\\x7f'\"]{0,12}"]
 }

@@ -1,4 +1,4 @@
-//! docs/results.md describes every table, view and column, and none that is not there.
+//! docs/results.md describes every table, view and column, and no others.
 
 use results::Results;
 use rusqlite::Connection;
@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 const TEXT: &str = include_str!("../../../../docs/results.md");
 
-/// Headings of the third level name a table or view; the rows under one name its columns, in order.
+/// Third-level headings name a table or view, and the rows below its columns, in order.
 fn described() -> BTreeMap<String, Vec<String>> {
     let mut found: BTreeMap<String, Vec<String>> = BTreeMap::new();
     let mut current = String::new();
@@ -34,7 +34,7 @@ fn every_table_view_and_column_is_described() {
             WHERE m.type = 'table' AND m.name NOT LIKE 'sqlite_%' ORDER BY m.name, c.cid",
         )
         .unwrap();
-    // What a view has, only a connection knows that has our functions.
+    // Views use our functions, so only our connection knows their columns.
     let columns = |columns: &str| columns.split(' ').map(str::to_owned).collect();
     let mut there: BTreeMap<String, Vec<String>> = views.iter().map(|(name, of)| (name.clone(), columns(of))).collect();
     let rows = statement.query_map([], |row| Ok((row.get::<_, String>(0)?, row.get::<_, String>(1)?))).unwrap();

@@ -1,5 +1,4 @@
-//! Files of formats 1 to 3 still open, with everything that they held; and one that is damaged
-//! stays as it is.
+//! Files of formats 1 to 3 can be opened without loss; a damaged one is not changed.
 
 use block::{Bytes, Span};
 use results::{Error, Filter, Results};
@@ -13,7 +12,7 @@ const STEPS: [&str; 3] = [
     include_str!("../../src/version_3.sql"),
 ];
 
-/// A run as format 1 kept it: one phase with a line, one workload with two seconds and a tally, an
+/// A run in format 1: one phase with a command, one workload with two seconds and a tally, an
 /// object, a verdict.
 const RUN: &str = "
     INSERT INTO run VALUES (3, 'old', 'a plan', 'seawall demo', '0.0.9', -1, 1700000000000, 0, 1, 'h', 'Linux 6', 'c',
@@ -37,7 +36,7 @@ const RUN: &str = "
     INSERT INTO verdict VALUES (3, 0, 'q', 'cannot_say', 'b');
     INSERT INTO note VALUES (3, 0, 'a note');";
 
-/// A file of that format with that run.
+/// A file of this format with that run.
 fn file(path: &Path, version: usize) {
     let connection = Connection::open(path).unwrap();
     STEPS[..version].iter().for_each(|step| connection.execute_batch(step).unwrap());
@@ -96,13 +95,13 @@ fn a_file_of_any_earlier_format_keeps_what_it_held() {
         };
         let (cycles, used) = if version == 3 { (vec![cycle], Some(Bytes(4096))) } else { (Vec::new(), None) };
         assert_eq!((&workload.cycles, object.used_end), (&cycles, used));
-        // The next run has the next number, and the file of before is there still.
+        // The next run has the next number, and the backup exists.
         assert_eq!(results.save(&run).unwrap(), 4);
         assert!(dir.path().join(format!("results.sqlite.v{version}.bak")).exists());
     }
 }
 
-/// What cannot be read is not thrown away: the file stays of its format, with its run.
+/// If a run cannot be read, nothing is lost: the file keeps its format and its run.
 #[test]
 fn a_damaged_file_is_refused_and_left_as_it_is() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,11 +1,11 @@
-//! How large a file gets: 100 workloads for 24 hours, second by second, reads and writes, in at
-//! most 600 MB.
+//! The size of a file: 100 workloads for 24 hours, second by second, reads and writes, take at most
+//! 600 MB.
 
 use crate::busy;
 use results::Results;
 
-/// Four workloads over half an hour, scaled up: 4 × 30 minutes are a 1200th of 100 × 24 hours. What
-/// a file has anyway is left out.
+/// Four workloads over half an hour, scaled up: 4 × 30 minutes are a 1200th of 100 × 24 hours. The
+/// size of an empty file is subtracted.
 #[test]
 fn a_day_of_a_hundred_workloads_fits() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,13 +1,13 @@
-//! Figures of the host and its devices: kept as the run goes on, read back whole, and asked for by
+//! Statistics of the host and its devices: saved during the run, loaded completely, and queried by
 //! SQL.
 
 use block::{Bytes, Span};
 use results::{Answer, Results, SqlValue};
 use stats::run::{CpuTimes, DeviceRow, DeviceSeries, HostRecord, HostRow, MemoryUse, Moved, Pressure, Run, Stall};
 
-/// So many seconds in which two processors were used for a quarter by programs, half of the time
-/// something waited for I/O, and a device did 8 reads of 4 KiB of 2 ms each. In the second minute
-/// nobody tells what the processors did.
+/// Seconds in which programs used a quarter of two processors, something waited for I/O half of the
+/// time, and a device did 8 reads of 4 KiB of 2 ms each. In the second minute processor times are
+/// not known.
 fn run(seconds: u64) -> Run {
     let ms = Span::from_millis;
     let host = |second: u64| HostRow {
@@ -31,7 +31,7 @@ fn run(seconds: u64) -> Run {
     Run { host, ..Run::default() }
 }
 
-/// After 30, 90 and 150 s: then it is what it would have been if it had been written once.
+/// Saved after 30, 90 and 150 s, it is the same as if it had been saved once.
 #[test]
 fn a_host_is_written_as_the_run_goes_on() {
     let dir = tempfile::tempdir().unwrap();
@@ -62,7 +62,7 @@ fn minutes_and_seconds_say_the_same() {
             "{view}: what nobody told is not zero"
         );
     }
-    // The least that was available, the most that was dirty.
+    // The smallest available and the largest dirty amount.
     let rows = asked(&results, "SELECT available_bytes, dirty_bytes FROM host_minutes ORDER BY second").rows;
     assert_eq!(rows[0], [SqlValue::Integer(941), SqlValue::Integer(59)]);
     for view in ["device_minutes", "device_seconds"] {

@@ -1,4 +1,4 @@
-//! Runs of other files are taken in once, and what is no such file is refused without a trace.
+//! Runs of other files are imported once; a file of another kind is refused and leaves no trace.
 
 use results::{Error, Filter, Imported, Results};
 use stats::run::Run;

@@ -1,15 +1,15 @@
-//! The published query of RanRead, letter by letter, over runs that were kept.
+//! The published query of RanRead, character by character, over stored runs.
 
 use block::Span;
 use results::{Answer, Error, Results, SqlValue};
 use stats::run::{Cell as Kept, Class, Point, Run, RunActor, RunPlace, Setting, State, Value};
 use std::path::Path;
 
-/// As people have it in their notes.
+/// The query as it was published.
 const QUERY: &str = "SELECT RunDate,RunTime,Database,Iterations,Processes, {fn ROUND(AVG(ResponseTime),2)} As \
                      ResponseTime, {fn ROUND(AVG(IOPS),0)} As IOPS FROM PerfTools.RanRead GROUP BY Batch";
 
-/// A run of batches; each has the requests and milliseconds of its processes.
+/// A run of batches, each with the requests and milliseconds of its processes.
 fn ranread(started_unix_ms: u64, batches: &[&[(u64, u64)]]) -> Run {
     let mut run = Run::default();
     run.identity.tool = "ranread".into();
@@ -48,10 +48,10 @@ fn words(answer: &Answer) -> Vec<String> {
 /// 2016-05-23 14:08:00 UTC.
 const STARTED: u64 = 1_464_012_480_000;
 
-/// Twenty processes of 7176 ms for 1000 reads are 7.18 ms and 2787 IOPS, as printed; two of 4000
-/// and 8000 ms an hour later in the same run 6 ms and the mean of 500 and 250; in another run one
-/// of two did nothing, so that one alone counts: 1000 in 2 s. A simulated run and one of another
-/// tool are not in the table, and one that was killed is as far as it came.
+/// Twenty processes of 7176 ms for 1000 reads are 7.18 ms and 2787 IOPS, as published. Two of 4000
+/// and 8000 ms an hour later in the same run are 6 ms and the mean of 500 and 250. In another run
+/// one of two did nothing, so only the other counts: 1000 in 2 s. Simulated runs and those of other
+/// tools are not in the table; a run that was killed is there as far as it came.
 #[test]
 fn the_published_query_is_answered() {
     let dir = tempfile::tempdir().unwrap();
@@ -76,7 +76,7 @@ fn the_published_query_is_answered() {
         "2016-05-23 14:08:00 /usr/iris/db/zranread/ 1000 2 2 500",
     ];
     assert_eq!(words(&found), wanted);
-    // Each row, and the same without the schema.
+    // Each row, with and without the schema's name.
     let rows = "SELECT Batch, Job, Iterations, ResponseTime, IOPS FROM {} WHERE Batch > 1 ORDER BY Batch, Job";
     let wanted = ["2 1 1000 4 500", "2 2 1000 8 250", "3 1 1000 2 500", "3 2 0 - -"];
     for name in ["PerfTools.RanRead", "perftools.ranread", "RanRead"] {
@@ -88,7 +88,7 @@ fn the_published_query_is_answered() {
     );
 }
 
-/// The published name opens no way to write, and none to another file.
+/// The published name gives access neither to writing nor to other files.
 #[test]
 fn the_published_name_is_for_reading() {
     let dir = tempfile::tempdir().unwrap();
@@ -114,8 +114,8 @@ fn the_published_name_is_for_reading() {
     assert_eq!(std::fs::read_dir(dir.path()).unwrap().count(), 1, "nothing else was made");
 }
 
-/// Queries made for other databases compute: ODBC's `LOG` is the natural logarithm, SQLite's that
-/// to the base 10. What has no answer is not known.
+/// Queries made for other databases compute correctly: ODBC's `LOG` is the natural logarithm,
+/// SQLite's the one to base 10. Undefined results are NULL.
 #[test]
 fn mathematics_is_there() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Any records of what a server saw.
+//! Arbitrary records of what a server saw.
 
 use crate::database::text;
 use block::{Bytes, Span, Time};
@@ -9,7 +9,7 @@ use stats::run::{Hits, PartitionRecord};
 use stats::{DispatchTrace, LimitsInForce, ObjectRecord};
 
 fn traces() -> impl Strategy<Value = DispatchTrace> {
-    // Steps of up to 5 s in time, some of them zero, from anywhere within a year.
+    // Steps of up to 5 s, including zero, from any time within a year.
     let steps = vec((0u64..5_000_000_000, 0u32..1000, 0u64..1 << 40), 0..12);
     (0u64..31_536_000_000_000_000, steps).prop_map(|(start, steps)| {
         let (mut trace, mut at) = (DispatchTrace::default(), Time::from_nanos(start));
@@ -34,7 +34,7 @@ fn limits() -> impl Strategy<Value = LimitsInForce> {
     )
 }
 
-/// What a server saw of an object.
+/// Arbitrary objects as a server saw them.
 pub fn objects() -> impl Strategy<Value = ObjectRecord> {
     let used = || option::of(any::<u64>().prop_map(Bytes));
     (text(), any::<bool>(), used(), used(), traces(), vec(limits(), 0..4)).prop_map(
@@ -49,7 +49,7 @@ pub fn objects() -> impl Strategy<Value = ObjectRecord> {
     )
 }
 
-/// What a partition of its cache did.
+/// Arbitrary partitions of a cache.
 pub fn partitions() -> impl Strategy<Value = PartitionRecord> {
     let number = || any::<u64>();
     (any::<u32>(), text(), number(), number(), number(), number(), number()).prop_map(

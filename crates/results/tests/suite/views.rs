@@ -1,4 +1,4 @@
-//! How SQLite goes through the views that people ask.
+//! How SQLite executes queries of the users' views.
 
 use results::Results;
 
@@ -6,7 +6,7 @@ fn plan(results: &Results, query: &str) -> String {
     format!("{:?}", results.query(&format!("EXPLAIN QUERY PLAN {query}"), || false).unwrap().rows)
 }
 
-/// A query for the seconds of one actor looks at those of that actor and not at all of the run.
+/// A query for the seconds of one actor reads only those and not the whole run.
 #[test]
 fn views_of_seconds_begin_with_the_actor() {
     let dir = tempfile::tempdir().unwrap();
@@ -19,8 +19,8 @@ fn views_of_seconds_begin_with_the_actor() {
     }
 }
 
-/// Sums over all minutes of a run go through them in the order in which a run on the wall clock
-/// writes them: those of all actors by turns.
+/// Sums over all minutes of a run read them in the order in which a run on the wall clock writes
+/// them, with all actors interleaved.
 #[test]
 fn sums_of_a_run_go_through_its_minutes_as_they_were_written() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! A run of many workloads over a long time, as busy storage gives it.
+//! A run of many workloads over a long time on busy storage.
 
 use block::Span;
 use stats::run::{
@@ -6,19 +6,19 @@ use stats::run::{
 };
 use stats::{FloorFared, HeldBy, Histogram, Waits};
 
-/// A source of chance that is the same everywhere (Knuth's MMIX constants).
+/// A portable random source (Knuth's MMIX constants).
 struct Chance(u64);
 
 impl Chance {
-    /// From 0 to below `most`.
+    /// A number from 0 to below `most`.
     fn below(&mut self, most: u64) -> u64 {
         self.0 = self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % most
     }
 }
 
-/// Times as a busy disk has them: percentiles are middles of buckets, the mean and the longest are
-/// any nanosecond.
+/// Times of a busy disk: percentiles are middles of buckets, mean and maximum any number of
+/// nanoseconds.
 fn times(chance: &mut Chance, count: u64, ns: u64) -> Option<Times> {
     let mut around = |ns: u64| Span::from_nanos(ns - ns / 10 + chance.below(ns / 5));
     let middle = |span: Span| Histogram::middle(Histogram::bucket(span));
@@ -26,8 +26,7 @@ fn times(chance: &mut Chance, count: u64, ns: u64) -> Option<Times> {
     Some(Times { count, mean: around(ns * 11 / 10), spread: Some(spread), max: Some(around(ns * 14)) }.rounded())
 }
 
-/// How long so many requests took: from 50 µs to 25 ms, most of them at 400 µs, as a busy disk has
-/// them.
+/// A histogram of times of a busy disk: from 50 µs to 25 ms, most of them 400 µs.
 fn histogram(chance: &mut Chance, count: u64) -> Histogram {
     let mut all = Histogram::new();
     for step in 0..300u64 {
@@ -45,7 +44,7 @@ fn minute(chance: &mut Chance, count: u64) -> Coarse {
     coarse
 }
 
-/// A run of so many workloads that all do the same kind of work, before any of its seconds is told.
+/// A run of `workloads` equal workloads, without any seconds.
 pub fn begun(workloads: u32, seconds: u64) -> Run {
     let point = Point { name: "all".into(), end: Span::from_secs(seconds), ..Point::default() };
     let actor = |actor| RunActor { name: format!("w{actor}"), ..RunActor::default() };
@@ -61,8 +60,8 @@ pub fn begun(workloads: u32, seconds: u64) -> Run {
     run
 }
 
-/// A row for each second of a workload: the whole, reads and writes with their times, and the gate.
-/// A second begins where the one before it ended.
+/// Adds a row for each second of a workload: the whole, reads and writes with their times, and the
+/// gate. A second begins where the one before it ended.
 pub fn add(run: &mut Run, actor: u32, seconds: u64) {
     let mut chance = Chance(u64::from(actor) + 1);
     let mut series = [Class::ALL, Class::READ, Class::WRITE].map(|class| Series {

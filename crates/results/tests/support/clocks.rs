@@ -1,30 +1,30 @@
-//! Time by two clocks: what a processor spent on this thread, and what passed.
+//! Times by two clocks: processor time of this thread, and elapsed time.
 
 use std::fmt;
 
-/// Both clocks, started.
+/// Both clocks at a start.
 pub struct Clocks {
     passed: std::time::Instant,
     processor: block::Span,
 }
 
-/// What both said.
+/// The readings of both.
 #[derive(Clone, Copy, Default)]
 pub struct Took {
-    /// The processor's time, in milliseconds.
+    /// Processor time in milliseconds.
     pub processor_ms: f64,
-    /// The time that passed, in milliseconds.
+    /// Elapsed time in milliseconds.
     pub passed_ms: f64,
 }
 
 impl Clocks {
-    /// Starts them.
+    /// Starts the clocks.
     #[expect(clippy::disallowed_methods, reason = "a measurement is what this is")]
     pub fn start() -> Clocks {
         Clocks { passed: std::time::Instant::now(), processor: uring::usage::thread_cpu() }
     }
 
-    /// What they say since.
+    /// Time since the start.
     pub fn stop(&self) -> Took {
         Took {
             processor_ms: uring::usage::thread_cpu().saturating_sub(self.processor).as_nanos() as f64 / 1e6,
@@ -34,7 +34,7 @@ impl Clocks {
 }
 
 impl Took {
-    /// Adds another stretch.
+    /// Adds another interval.
     pub fn add(&mut self, more: Took) {
         self.processor_ms += more.processor_ms;
         self.passed_ms += more.passed_ms;
