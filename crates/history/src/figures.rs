@@ -1,8 +1,8 @@
-//! What is counted of an object over a stretch of time.
+//! The counters of an object over an interval.
 
 use block::Span;
 
-/// Named counters of one kind, that can be added up and listed by name.
+/// Defines a struct of counters that can be added and listed by name.
 macro_rules! counters {
     ($(#[$about:meta])* $name:ident { $($(#[$field_about:meta])* $field:ident),+ $(,)? }) => {
         $(#[$about])*
@@ -10,20 +10,20 @@ macro_rules! counters {
         pub struct $name { $($(#[$field_about])* pub $field: u64),+ }
 
         impl $name {
-            /// Their names, in the order of [`Self::values`].
+            /// The names, in the order of [`Self::values`].
             pub const NAMES: &'static [&'static str] = &[$(stringify!($field)),+];
 
-            /// Their values.
+            /// The values.
             pub fn values(&self) -> [u64; Self::NAMES.len()] {
                 [$(self.$field),+]
             }
 
-            /// Of values in that order.
+            /// A struct with values in that order.
             pub fn of([$($field),+]: [u64; Self::NAMES.len()]) -> $name {
                 $name { $($field),+ }
             }
 
-            /// Adds another's; what is too much stays at the most.
+            /// Adds the counters of another, saturating.
             pub fn add(&mut self, other: &$name) {
                 $(self.$field = self.$field.saturating_add(other.$field);)+
             }
@@ -87,38 +87,37 @@ counters! {
     }
 }
 
-/// Everything that is kept of an object by the hour.
+/// All sums of an object that are kept by the hour.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Totals {
-    /// What was done.
+    /// What it did.
     pub figures: Figures,
-    /// What was promised.
+    /// What it was promised.
     pub promise: Promise,
 }
 
 impl Totals {
-    /// Adds another's.
+    /// Adds the sums of another.
     pub fn add(&mut self, other: &Totals) {
         self.figures.add(&other.figures);
         self.promise.add(&other.promise);
     }
 
-    /// The names of all sums, as columns: what was done as it is, what was promised behind
-    /// `promised_`.
+    /// The names of all sums, as columns; those of promises have the prefix `promised_`.
     pub fn names() -> impl Iterator<Item = String> {
         let promised = Promise::NAMES.iter().map(|name| format!("promised_{name}"));
         Figures::NAMES.iter().map(|name| (*name).to_owned()).chain(promised)
     }
 
-    /// Their values, in that order.
+    /// The values, in that order.
     pub fn values(&self) -> impl Iterator<Item = u64> {
         self.figures.values().into_iter().chain(self.promise.values())
     }
 
-    /// Of what each name's value is.
+    /// Totals whose values are returned by `value` for each index of the names.
     ///
     /// # Errors
-    /// A value cannot be told.
+    /// A value is not available.
     pub fn try_of<E>(mut value: impl FnMut(usize) -> Result<u64, E>) -> Result<Totals, E> {
         let (mut figures, mut promise) = (Figures::default().values(), Promise::default().values());
         for (at, place) in figures.iter_mut().chain(&mut promise).enumerate() {
@@ -128,29 +127,29 @@ impl Totals {
     }
 }
 
-/// Where requests' time went: of one in the mean, or of all together.
+/// Latency by place: of one request on average, or summed over requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Latency {
-    /// Into the network.
+    /// Sending the reply to the network.
     pub network: Span,
-    /// Held by ceilings.
+    /// Held back by ceilings.
     pub qos_max: Span,
-    /// Held for others' floors.
+    /// Held back for floors of others.
     pub qos_min: Span,
-    /// For its turn, and for the store to take more.
+    /// Waiting for its turn, and for room in the store.
     pub store: Span,
     /// In the store and on the device.
     pub disk: Span,
 }
 
 impl Latency {
-    /// All of it.
+    /// The sum.
     pub fn total(&self) -> Span {
         self.network + self.qos_max + self.qos_min + self.store + self.disk
     }
 }
 
-/// Of all together that of one.
+/// Divides the latency of all requests by their number.
 impl std::ops::Div<u64> for Latency {
     type Output = Latency;
 
@@ -177,14 +176,14 @@ impl Figures {
         self.read_bytes.saturating_add(self.write_bytes)
     }
 
-    /// The time of all requests, in microseconds.
+    /// The latency of all requests, in microseconds.
     pub fn latency_us(&self) -> u64 {
         [self.network_us, self.qos_max_us, self.qos_min_us, self.store_us, self.disk_us]
             .into_iter()
             .fold(0, u64::saturating_add)
     }
 
-    /// A request's time in the mean.
+    /// The mean latency of a request.
     pub fn latency(&self) -> Latency {
         let span = |us: u64| Span::from_nanos(us.saturating_mul(1000));
         let all = Latency {
@@ -202,8 +201,8 @@ impl Figures {
 mod tests {
     use super::*;
 
-    /// 4 requests with 2 ms of waiting for ceilings and 1 ms of disk: 500 and 250 µs each. Of
-    /// nothing it is nothing.
+    /// 4 requests with 2 ms of waiting for ceilings and 1 ms of disk: 500 and 250 µs each. Without
+    /// requests all is zero.
     #[test]
     fn latency_is_the_mean_of_what_ended() {
         let figures = Figures { completed: 4, qos_max_us: 2000, disk_us: 1000, ..Figures::default() };

@@ -1,4 +1,4 @@
-//! Sums by the hour, on their way to whoever keeps them.
+//! Hourly sums, until they are stored.
 
 use crate::{Figures, Promise, Totals};
 use block::ObjectId;
@@ -7,36 +7,36 @@ use std::collections::BTreeMap;
 /// Seconds of an hour.
 pub const HOUR: u64 = 3600;
 
-/// The hour of a moment, both counted from the beginning of 1970.
+/// The hour of a time, both counted from the beginning of 1970.
 pub fn hour_of(date: u64) -> u64 {
     date / HOUR
 }
 
-/// What was not handed out yet, by hour and object. Who adds what is handed out to what it has, has
-/// the whole hour.
+/// Sums not handed out yet, by hour and object. An hour may be handed out in several parts; the
+/// receiver adds them up.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hours {
     sums: BTreeMap<(u64, ObjectId), Totals>,
 }
 
 impl Hours {
-    /// Adds what an object did in a sample that ended at `date`, in seconds since the beginning of
-    /// 1970.
+    /// Adds the activity of an object in a sample that ended at `date`, in seconds since the
+    /// beginning of 1970.
     pub fn add(&mut self, date: u64, object: ObjectId, figures: &Figures) {
         self.sums.entry((hour_of(date), object)).or_default().figures.add(figures);
     }
 
-    /// Adds what an object was promised in a stretch that ended at `date`.
+    /// Adds the promise to an object in an interval that ended at `date`.
     pub fn promise(&mut self, date: u64, object: ObjectId, promise: &Promise) {
         self.sums.entry((hour_of(date), object)).or_default().promise.add(promise);
     }
 
-    /// Hands out what there is, by hour and object, and starts anew.
+    /// Returns all sums by hour and object, and starts anew.
     pub fn take(&mut self) -> Vec<(u64, ObjectId, Totals)> {
         std::mem::take(&mut self.sums).into_iter().map(|((hour, object), totals)| (hour, object, totals)).collect()
     }
 
-    /// Takes back what was handed out and could not be kept.
+    /// Takes back sums that could not be stored.
     pub fn take_back(&mut self, taken: Vec<(u64, ObjectId, Totals)>) {
         for (hour, object, totals) in taken {
             self.sums.entry((hour, object)).or_default().add(&totals);
@@ -48,8 +48,8 @@ impl Hours {
 mod tests {
     use super::*;
 
-    /// Two minutes before and two after the hour; what is taken is gone, and comes back where it
-    /// was.
+    /// Two minutes before and two after the hour. Sums that were taken are gone, and come back to
+    /// their hours.
     #[test]
     fn sums_are_by_the_hour_and_handed_out_once() {
         let mut hours = Hours::default();

@@ -1,12 +1,13 @@
-//! What happened to storage objects over a day and over a year, from samples of about a second:
-//! sums, never rates, so that any two stretches of time add up to one.
+//! Statistics of storage objects over a day and over a year, from samples of about a second. They
+//! are sums and never rates, so that adjacent intervals can be added.
 //!
 //! ```text
 //!   sample ─┬─► History   10 min by 1 s, 24 h by 15 s, in memory; coarser, the oldest first, where memory runs out
 //!           └─► Hours     sums by the hour and object, handed out to whoever keeps them
 //! ```
 //!
-//! No clock: a sample says from when it is and how long. No names: objects are numbers.
+//! The crate has no clock: a sample comes with its end and its length. It has no names: objects are
+//! numbers.
 
 mod figures;
 mod hours;

@@ -1,23 +1,23 @@
-//! Figures of many objects in few bytes: of each object the distance of its number to the one
-//! before, which of its figures are not 0, and those, as numbers of 7 bits a byte. Every so often
-//! the place of an object is noted, so that one can be looked up without reading all.
+//! Figures of many objects in few bytes. For each object: the difference of its number to the one
+//! before, a mask of its figures that are not 0, and those figures, in 7 bits a byte. An index has
+//! the positions of some objects, so that one can be found without reading all.
 
 use crate::Figures;
 use block::ObjectId;
 
-/// Objects from one note of a place to the next.
+/// Number of objects between entries of the index.
 const NOTE_EVERY: usize = 64;
 
-/// Figures by object, ascending.
+/// Figures by object, in ascending order.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Packed {
     bytes: Box<[u8]>,
-    /// Every so many objects: its number, and where in `bytes` what comes after its number begins.
+    /// The index: an object's number, and the position in `bytes` after that number.
     notes: Box<[(u32, u32)]>,
 }
 
 impl Packed {
-    /// Of objects in ascending order.
+    /// Packs objects, which are in ascending order.
     pub fn new(objects: impl Iterator<Item = (ObjectId, Figures)>) -> Packed {
         let (mut bytes, mut notes, mut last) = (Vec::new(), Vec::new(), 0);
         for (index, (object, figures)) in objects.enumerate() {
@@ -34,12 +34,12 @@ impl Packed {
         Packed { bytes: bytes.into(), notes: notes.into() }
     }
 
-    /// What it takes of memory beside itself.
+    /// Its memory beside the struct itself.
     pub fn memory(&self) -> usize {
         self.bytes.len() + size_of_val(&*self.notes)
     }
 
-    /// All of them.
+    /// All objects with their figures.
     pub fn iter(&self) -> impl Iterator<Item = (ObjectId, Figures)> + '_ {
         let (mut rest, mut last) = (&*self.bytes, 0);
         std::iter::from_fn(move || {
@@ -48,7 +48,7 @@ impl Packed {
         })
     }
 
-    /// One object's.
+    /// The figures of one object.
     pub fn get(&self, object: ObjectId) -> Option<Figures> {
         let before = self.notes.partition_point(|(number, _)| *number <= object.0).checked_sub(1)?;
         let (mut number, place) = self.notes[before];
@@ -104,7 +104,7 @@ mod tests {
     use std::collections::BTreeMap;
 
     proptest! {
-        /// Whatever numbers and figures there are: all come back, each is found, and no other is.
+        /// Any numbers and figures survive packing, each object is found, and no others are.
         #[test]
         fn what_is_packed_comes_back(
             objects in prop::collection::btree_map(0u32..2000, prop::collection::vec(any::<u64>().prop_map(|x| x >> (x & 63)), 15), 0..200),
@@ -120,8 +120,8 @@ mod tests {
         }
     }
 
-    /// A distance of 1, a mask of 2 bytes, and seven figures of 2 to 4 bytes: about 24 bytes where
-    /// the numbers alone would be 124.
+    /// A difference of 1, a mask of 2 bytes, and seven figures of 2 to 4 bytes: about 24 bytes,
+    /// where the plain numbers would be 124.
     #[test]
     fn an_object_with_reads_and_a_ceiling_takes_few_bytes() {
         let figures = Figures {

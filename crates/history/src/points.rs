@@ -1,30 +1,30 @@
-//! One object's day, by stretches of time of one width.
+//! The day of one object, in intervals of equal width.
 
 use crate::{Figures, Slot};
 use block::{ObjectId, Span, Time};
 use std::sync::Arc;
 
-/// What an object did in a stretch of time.
+/// The activity of an object over an interval.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Point {
-    /// When it ends.
+    /// The end of the interval.
     pub to: Time,
-    /// How much of it was looked at: what a rate is of.
+    /// The part of it that samples cover, which rates refer to.
     pub length: Span,
-    /// What was done in it; nothing where the object was idle.
+    /// Its activity; zero if the object was idle.
     pub figures: Figures,
 }
 
 impl Point {
-    /// How many a second.
+    /// A count as a rate a second.
     pub fn rate(&self, count: u64) -> u64 {
         let nanos = u128::from(self.length.as_nanos());
         (u128::from(count) * 1_000_000_000 + nanos / 2).checked_div(nanos).unwrap_or(0) as u64
     }
 }
 
-/// What an object did in these slots by stretches of `width`. What is kept more coarsely than that
-/// stays so; the first and the last stretch may be shorter.
+/// The activity of an object in these slots, in intervals of `width`. Slots that are wider stay as
+/// they are; the first and the last interval may be shorter.
 pub fn points(slots: &[Arc<Slot>], object: ObjectId, width: Span) -> Vec<Point> {
     let (mut points, mut last) = (Vec::<Point>::new(), None);
     for slot in slots {
@@ -48,8 +48,8 @@ mod tests {
     use super::*;
     use crate::{History, HistorySettings};
 
-    /// Forty seconds of which every second one was active: stretches of 15 s from the full quarter
-    /// minutes on, the first from where it was asked for; sums are those of the seconds.
+    /// Forty seconds, every second one active. Intervals of 15 s are aligned to quarter minutes,
+    /// the first one begins at the time asked for, and sums are those of the seconds.
     #[test]
     fn stretches_are_of_one_width() {
         let at = |second| Time::ZERO + Span::from_secs(second);
@@ -62,7 +62,7 @@ mod tests {
         let found = points(&history.since(at(10)), ObjectId(4), Span::from_secs(15));
         let told: Vec<_> =
             found.iter().map(|p| (p.to, p.length.as_nanos() / 1_000_000_000, p.figures.read_ops)).collect();
-        // 12 + 14; 16 to 30 by twos; 32 to 40.
+        // 12 + 14; 16 to 30 in steps of two; 32 to 40.
         assert_eq!(told, [(at(15), 5, 26), (at(30), 15, 184), (at(40), 10, 180)]);
         assert_eq!((found[1].rate(184), Point::default().rate(5)), (12, 0));
         assert!(points(&history.slots(), ObjectId(5), Span::SECOND).iter().all(|p| p.figures.ops() == 0));

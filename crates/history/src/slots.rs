@@ -5,9 +5,9 @@
 //!                            │      where memory runs out, the oldest first: 1 min, 5 min, 15 min, 1 h
 //! ```
 //!
-//! No slot is made coarser than the next step while one older than ten minutes is finer, so the
-//! resolution of a day differs by one step at most. Only when the whole day is by the hour, the
-//! last ten minutes become shorter, and only then the day.
+//! When memory runs out, the oldest slot that is finer than a step is merged first, so beyond the
+//! last ten minutes the resolution differs by at most one step. Only when the whole day is by the
+//! hour, the last ten minutes are shortened, and after them the day.
 
 use crate::Figures;
 use crate::packed::Packed;
@@ -15,16 +15,16 @@ use block::{Bytes, ObjectId, Span, Time};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// How much is kept.
+/// Limits of the history.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HistorySettings {
-    /// The most memory for slots. 256 MiB hold a day by 15 s of about 1 000 objects that are always
+    /// Maximum memory for slots. 256 MiB hold a day by 15 s of about 1 000 objects that are always
     /// active.
     pub memory: Bytes,
 }
 
 impl HistorySettings {
-    /// Less holds not even an hour of a hundred objects.
+    /// The least memory: less does not hold an hour of a hundred objects.
     pub const MEMORY_MIN: Bytes = Bytes::mib(1);
 }
 
@@ -34,61 +34,61 @@ impl Default for HistorySettings {
     }
 }
 
-/// Samples are kept so long as they come.
+/// How long samples are kept as they come.
 const FINE_TIME: Span = Span::from_secs(600);
-/// And all of it so long.
+/// How long anything is kept.
 const DAY: Span = Span::from_secs(24 * 3600);
-/// Widths of slots, in seconds: samples as they come, then what they are put together to.
+/// Widths of slots in seconds: samples as they come, then the steps into which they are merged.
 const STEPS: [u64; 6] = [1, 15, 60, 300, 900, 3600];
 
-/// A stretch of time, and what was active in it.
+/// The activity of all objects over an interval.
 #[derive(Clone, Debug)]
 pub struct Slot {
     from: Time,
     to: Time,
-    /// What samples cover of it.
+    /// The part of it that samples cover.
     length: Span,
     width: Span,
     objects: Packed,
 }
 
 impl Slot {
-    /// When it begins.
+    /// Its beginning.
     pub fn from(&self) -> Time {
         self.from
     }
 
-    /// When it ends.
+    /// Its end.
     pub fn to(&self) -> Time {
         self.to
     }
 
-    /// How much of it was looked at: what a rate is of.
+    /// The part of it that samples cover, which rates refer to.
     pub fn length(&self) -> Span {
         self.length
     }
 
-    /// How wide a slot of its kind is.
+    /// Nominal width of this kind of slot.
     pub fn width(&self) -> Span {
         self.width
     }
 
-    /// What one object did; nothing where it was not active.
+    /// The figures of one object; `None` if it was not active.
     pub fn figures(&self, object: ObjectId) -> Option<Figures> {
         self.objects.get(object)
     }
 
-    /// What was active, by number.
+    /// The active objects in order of number.
     pub fn objects(&self) -> impl Iterator<Item = (ObjectId, Figures)> + '_ {
         self.objects.iter()
     }
 
     fn memory(&self) -> usize {
-        // The slot, its counts as a shared one, and its place in the line.
+        // The slot, its reference counts, and its entry in the queue.
         size_of::<Slot>() + 3 * size_of::<usize>() + self.objects.memory()
     }
 
-    /// Which slot of a width it belongs into.
+    /// The number of the interval of this width that contains it.
     fn place(&self, width: u64) -> u64 {
         self.from.as_nanos() / (width * Span::SECOND.as_nanos())
     }
@@ -106,35 +106,35 @@ impl Slot {
     }
 }
 
-/// A part of the day that is kept alike.
+/// A part of the day with slots of the same width.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Resolution {
-    /// A slot's width.
+    /// Width of a slot.
     pub width: Span,
-    /// What those slots cover together.
+    /// Time that these slots cover together.
     pub covered: Span,
-    /// How many there are.
+    /// Number of slots.
     pub slots: usize,
 }
 
-/// What was done in the last day.
+/// The activity of objects over the last day.
 #[derive(Debug, Default)]
 pub struct History {
     settings: HistorySettings,
-    /// The oldest first.
+    /// Samples of the last ten minutes, oldest first.
     fine: VecDeque<Arc<Slot>>,
-    /// Older than all of those, the oldest first.
+    /// Slots older than those, oldest first.
     coarse: VecDeque<Arc<Slot>>,
     memory: usize,
 }
 
 impl History {
-    /// Nothing yet.
+    /// An empty history.
     pub fn new(settings: HistorySettings) -> History {
         History { settings, ..History::default() }
     }
 
-    /// Adds a sample that ended at `to`, of what was active in it, by number.
+    /// Adds a sample that ended at `to`, with the objects active in it in order of number.
     pub fn add(&mut self, to: Time, length: Span, objects: impl Iterator<Item = (ObjectId, Figures)>) {
         let from = Time::from_nanos(to.as_nanos().saturating_sub(length.as_nanos()));
         let slot = Slot { from, to, length, width: Span::SECOND, objects: Packed::new(objects) };
@@ -152,12 +152,12 @@ impl History {
         while self.memory as u64 > self.settings.memory.0 && self.shrink() {}
     }
 
-    /// All there is, the oldest first: what was there at this moment, however long it is looked at.
+    /// A snapshot of all slots, oldest first.
     pub fn slots(&self) -> Vec<Arc<Slot>> {
         self.coarse.iter().chain(&self.fine).cloned().collect()
     }
 
-    /// What began at a moment or later, the oldest first.
+    /// The slots that begin at `begin` or later, oldest first.
     pub fn since(&self, begin: Time) -> Vec<Arc<Slot>> {
         let newest_first = self.fine.iter().rev().chain(self.coarse.iter().rev());
         let mut slots: Vec<Arc<Slot>> = newest_first.take_while(|slot| slot.from >= begin).cloned().collect();
@@ -170,17 +170,17 @@ impl History {
         self.fine.back()
     }
 
-    /// What it may take of memory.
+    /// Its memory limit.
     pub fn memory_most(&self) -> Bytes {
         self.settings.memory
     }
 
-    /// What it takes of memory.
+    /// Its memory.
     pub fn memory(&self) -> Bytes {
         Bytes(self.memory as u64)
     }
 
-    /// How finely it is kept, the newest first.
+    /// The resolutions that are kept, newest first.
     pub fn resolution(&self) -> Vec<Resolution> {
         let mut parts: Vec<Resolution> = Vec::new();
         for slot in self.fine.iter().rev().chain(self.coarse.iter().rev()) {
@@ -192,7 +192,7 @@ impl History {
         parts
     }
 
-    /// Puts the oldest samples together to the first coarser step. False when there are none.
+    /// Merges the oldest samples into a slot of the first step. False if there are none.
     fn age(&mut self) -> bool {
         let Some(place) = self.fine.front().map(|oldest| oldest.place(STEPS[1])) else { return false };
         let count = self.fine.iter().take_while(|slot| slot.place(STEPS[1]) == place).count();
@@ -210,7 +210,7 @@ impl History {
         }
     }
 
-    /// Takes one step towards less memory. False when there is none left: one sample stays.
+    /// Takes one step to free memory. False if none is left; the last sample stays.
     fn shrink(&mut self) -> bool {
         if STEPS[2..].iter().any(|step| self.coarsen(*step)) || self.fine.len() > 1 && self.age() {
             return true;
@@ -220,14 +220,13 @@ impl History {
         any
     }
 
-    /// Puts the oldest slots together that are finer than `step` and make a whole one of it. False
-    /// when there are none.
+    /// Merges the oldest slots finer than `step` into one of that width. False if there are none.
     fn coarsen(&mut self, step: u64) -> bool {
         let width = Span::from_secs(step);
         let Some(first) = self.coarse.iter().position(|slot| slot.width < width) else { return false };
         let place = self.coarse[first].place(step);
         let count = self.coarse.range(first..).take_while(|slot| slot.place(step) == place).count();
-        // The newest may still grow.
+        // The newest slot may still grow.
         if first + count == self.coarse.len() {
             return false;
         }

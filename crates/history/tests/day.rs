@@ -1,10 +1,9 @@
-//! A day of samples: what is kept of it, how finely, and in how much memory.
+//! What is kept of a day of samples, in which resolution and in how much memory.
 
 use block::{Bytes, ObjectId, Span, Time};
 use history::{Figures, History, HistorySettings};
 
-/// What a busy object behind a ceiling has in a second: reads and writes, and waits for three
-/// reasons.
+/// A second of a busy object with a ceiling: reads and writes, and waits for three reasons.
 fn second(object: u32, number: u64) -> Figures {
     let ops = 500 + u64::from(object) % 100 + number % 50;
     Figures {
@@ -34,7 +33,7 @@ fn played(objects: u32, seconds: u64, memory: Bytes) -> History {
     history
 }
 
-/// Width, slots and covered time, in seconds, the newest first.
+/// Width, number of slots and covered time, in seconds, newest first.
 fn told(history: &History) -> Vec<(u64, usize, u64)> {
     let seconds = |span: Span| span.as_nanos() / 1_000_000_000;
     history.resolution().iter().map(|part| (seconds(part.width), part.slots, seconds(part.covered))).collect()
@@ -42,8 +41,8 @@ fn told(history: &History) -> Vec<(u64, usize, u64)> {
 
 const DAY: u64 = 24 * 3600;
 
-/// With room: the last ten minutes by the second, to a whole quarter minute, and the day by 15 s;
-/// what is older is gone.
+/// With enough memory: the last ten minutes by the second, back to a whole quarter minute, and the
+/// day by 15 s. Older slots are gone.
 #[test]
 fn a_day_is_kept_by_15_s_and_ten_minutes_by_the_second() {
     let history = played(3, DAY + 3600, HistorySettings::default().memory);
@@ -55,8 +54,7 @@ fn a_day_is_kept_by_15_s_and_ten_minutes_by_the_second() {
     assert!((covered - 15..=covered + 15).contains(&whole), "{whole}");
 }
 
-/// What was added is what is there, however it was put together: the sums of all slots, of any
-/// object.
+/// However slots were merged, the sums over all of them stay what was added, for every object.
 #[test]
 fn sums_stay_what_they_were() {
     let seconds = 7200;
@@ -74,8 +72,8 @@ fn sums_stay_what_they_were() {
     assert!(history.slots().iter().all(|slot| slot.figures(ObjectId(41)).is_none()));
 }
 
-/// What is idle takes nothing, and a stretch that nobody looked at is no zero: it is in no slot's
-/// length.
+/// Idle objects take no space, and an interval without samples does not count as zero activity: it
+/// is in no slot's length.
 #[test]
 fn idle_objects_take_nothing_and_pauses_are_no_time() {
     let mut history = History::new(HistorySettings::default());
@@ -91,9 +89,10 @@ fn idle_objects_take_nothing_and_pauses_are_no_time() {
     assert_eq!(first.objects().count(), 1);
 }
 
-/// The documented resolutions. What decides is the memory for each active object, so a day of 100
-/// objects is played with the memory that 100 of as many have; the slots' own memory, the same for
-/// any number of objects, counts for little then and makes these figures no better than they are.
+/// The documented resolutions. They depend on the memory for each active object. So a day of 100
+/// objects is played with the memory that 100 of the documented number would have. The memory of
+/// the slots themselves does not depend on the number of objects; here its part is larger, so the
+/// result is not too good.
 #[test]
 fn the_resolution_of_a_day_is_the_documented_one() {
     let memory = HistorySettings::default().memory;
