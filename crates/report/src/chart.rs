@@ -1,5 +1,5 @@
-//! A chart as data, and as a drawing: lines, areas, columns and cells on a frame, stretches with a
-//! name as bands behind them, ceilings as dashes over them.
+//! A chart as data, and its drawing: lines, areas, columns and cells in a frame, named bands behind
+//! them, and dashed ceilings in front.
 //!
 //! ```text
 //!   wide    1 even      2 bully   │ 3 ceiling                narrow   1       2    │ 3
@@ -11,9 +11,8 @@
 //!        0 s              10 s        20 s                       1 even  2 bully  3 ceiling
 //!                                                                ─ server1  ─ server2
 //! ```
-//! A page draws every chart at two widths, so that what is read on a telephone is neither cut nor
-//! shrunk; a style sheet shows the one that suits. Elements carry classes and no colours (see
-//! `palette.rs`).
+//! A page has every chart at two widths, so that it is neither cut nor scaled down on a phone; a
+//! style sheet shows the one that fits. Elements have classes and no colours (see `palette.rs`).
 
 mod axis;
 mod draw;
@@ -30,35 +29,35 @@ use crate::palette;
 /// A chart.
 #[derive(Clone, Debug)]
 pub struct Chart {
-    /// What it shows, for those who cannot see it, and as its title.
+    /// Its title, also used as its accessible name.
     pub title: String,
-    /// The figures in words.
+    /// A description of the figures for readers who cannot see the chart.
     pub description: String,
-    /// What lies across.
+    /// The horizontal axis.
     pub x: Axis,
-    /// What lies up.
+    /// The vertical axis.
     pub y: Axis,
-    /// A second axis, at the right; names stand below the drawing then.
+    /// A second vertical axis at the right; names are below the drawing then.
     pub right: Option<Axis>,
-    /// Stretches behind the marks.
+    /// Bands behind the marks.
     pub bands: Vec<Band>,
-    /// What is drawn; what comes later lies above.
+    /// What is drawn; later marks are in front.
     pub marks: Vec<Mark>,
-    /// Height of a wide drawing; a narrow one is lower.
+    /// Height of the wide drawing; the narrow one is lower.
     pub height: f64,
-    /// Names at the right have room for so many characters at least, so that charts below each
-    /// other have one frame.
+    /// Minimum number of characters for names at the right, so that the frames of charts above each
+    /// other align.
     pub room: usize,
 }
 
-/// A stretch behind the marks: a phase, or a run among several.
+/// A band behind the marks: a phase, or one run of several.
 #[derive(Clone, Debug)]
 pub struct Band {
-    /// Where it starts on the axis across.
+    /// Its start on the horizontal axis.
     pub from: f64,
     /// Where it ends.
     pub to: f64,
-    /// What it is counted by, from 1; 0 where its name says enough.
+    /// Its number, from 1; 0 if the name suffices.
     pub number: usize,
     /// Its name.
     pub name: String,
@@ -66,42 +65,42 @@ pub struct Band {
     pub about: String,
 }
 
-/// A figure that held for a stretch. It is drawn flat over all of it: a line from middle to middle
-/// would show a rate above its ceiling before and after every change.
+/// A figure over an interval. It is drawn as a horizontal line over all of it, because a line from
+/// middle to middle would show a rate above its ceiling before and after every change.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Stretch {
-    /// Where it starts on the axis across.
+    /// Its start on the horizontal axis.
     pub from: f64,
     /// Where it ends.
     pub to: f64,
-    /// The figure; `None` breaks the line.
+    /// The figure; `None` interrupts the line.
     pub figure: Option<f64>,
 }
 
-/// Something drawn.
+/// An element of the drawing.
 #[derive(Clone, Debug)]
 pub enum Mark {
-    /// A figure that holds for stretches.
+    /// A figure over consecutive intervals.
     Steps {
-        /// Its name; none if empty.
+        /// Its name; empty for none.
         name: String,
-        /// The stretches, from left to right.
+        /// The intervals, from left to right.
         stretches: Vec<Stretch>,
         /// How it looks.
         look: Look,
     },
-    /// What lies between two figures over the same stretches, where both are.
+    /// The area between two figures over the same intervals, where both are known.
     Area {
-        /// The lower one.
+        /// The lower figure.
         lower: Vec<Stretch>,
-        /// The upper one.
+        /// The upper figure.
         upper: Vec<Stretch>,
-        /// Its name; none if empty.
+        /// Its name; empty for none.
         name: String,
         /// How it looks.
         look: Look,
     },
-    /// Points, joined by straight lines.
+    /// Points joined by straight lines.
     Line {
         /// Its name.
         name: String,
@@ -109,12 +108,12 @@ pub enum Mark {
         points: Vec<(f64, f64)>,
         /// How it looks.
         look: Look,
-        /// Whether the points are few and each is marked.
+        /// Whether each point is marked, because there are few.
         dots: bool,
-        /// Whether the axis at the right is its own.
+        /// Whether it uses the axis at the right.
         on_right: bool,
     },
-    /// Columns, which may stand on each other.
+    /// Columns, which may be stacked.
     Columns {
         /// Their name.
         name: String,
@@ -125,7 +124,7 @@ pub enum Mark {
     },
     /// Boxes in shades: a heat map.
     Cells(Vec<Cell>),
-    /// A number that may not be passed, or a moment.
+    /// A limit or an instant.
     Level(Threshold),
 }
 
@@ -136,11 +135,11 @@ pub struct Column {
     pub from: f64,
     /// Right end.
     pub to: f64,
-    /// Where it stands.
+    /// Its lower end.
     pub base: f64,
-    /// Where it ends.
+    /// Its upper end.
     pub top: f64,
-    /// What it says under the cursor; nothing if empty.
+    /// Its tooltip; empty for none.
     pub title: String,
 }
 
@@ -151,14 +150,14 @@ pub struct Cell {
     pub x: (f64, f64),
     /// Lower and upper end.
     pub y: (f64, f64),
-    /// Its shade, below [`SHADES`].
+    /// Its shade, less than [`SHADES`].
     pub shade: usize,
 }
 
-/// How many shades heat maps and matrices have.
+/// Number of shades in heat maps and matrices.
 pub const SHADES: usize = palette::SHADES;
 
-/// A straight line across.
+/// A horizontal line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Threshold {
     /// Left end.
@@ -167,34 +166,34 @@ pub struct Threshold {
     pub to: f64,
     /// Its height.
     pub figure: f64,
-    /// What it says beside it where that fits, in parts of which the last is the number; below the
-    /// drawing where not.
+    /// Its label, in parts of which the last is the number; shown beside the line if there is room,
+    /// otherwise below the drawing.
     pub says: Vec<String>,
-    /// What it is.
+    /// What it stands for.
     pub kind: LevelKind,
 }
 
-/// What a level is.
+/// What a level stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum LevelKind {
-    /// A ceiling that those under it reached.
+    /// A ceiling that was reached.
     Ceiling,
-    /// A ceiling that they did not reach.
+    /// A ceiling that was not reached.
     IdleCeiling,
     /// A floor.
     Floor,
-    /// A limit that a figure is judged by.
+    /// A limit of a criterion.
     Limit,
 }
 
-/// How a mark looks: by its number among others of its kind, or by what it stands for.
+/// The style of a mark: by its number among others of its kind, or by its meaning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Look {
-    /// The colour of this number; of equal lines all show, since the first is the thinnest.
+    /// The colour of this number. Of equal lines all are visible, since the first is the thinnest.
     Series(usize),
     /// The same colour, thin.
     Thin(usize),
-    /// The same colour, as thick as one that lies alone.
+    /// The same colour, as thick as a single line.
     Alone(usize),
     /// Time in the QoS gate.
     Gate,
@@ -202,7 +201,7 @@ pub enum Look {
     Disk,
     /// A sum of others.
     Sum,
-    /// What does not matter much.
+    /// Something of minor importance.
     Muted,
 }
 
@@ -220,12 +219,12 @@ impl Look {
     }
 }
 
-/// How wide a drawing is.
+/// The width of a drawing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Width {
     /// For screens and paper.
     Wide,
-    /// For telephones, and for small charts beside each other.
+    /// For phones, and for small charts side by side.
     Narrow,
 }
 
@@ -245,12 +244,12 @@ impl Chart {
         }
     }
 
-    /// The drawing as SVG; `id` is unlike any other's of the page.
+    /// The drawing as SVG; `id` must be unique on the page.
     pub(crate) fn svg(&self, id: &str, width: Width) -> String {
         draw::draw(self, id, width, None)
     }
 
-    /// The drawing as an SVG file with its own style.
+    /// The drawing as an SVG file that contains its style.
     pub(crate) fn file(&self, style: &str) -> String {
         draw::draw(self, "chart", Width::Wide, Some(style))
     }

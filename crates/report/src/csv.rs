@@ -1,6 +1,5 @@
-//! The per-second figures as CSV (RFC 4180, UTF-8, with a header line): a row for every second and
-//! workload, ordered by time and then as the plan orders the workloads. [`COLUMNS`] says what each
-//! column holds.
+//! Per-second figures as CSV (RFC 4180, UTF-8, with a header line): a row for every second and
+//! workload, ordered by time and then in the plan's order. [`COLUMNS`] describes the columns.
 
 use crate::relation;
 use ::csv::{Terminator, WriterBuilder};
@@ -9,17 +8,17 @@ use stats::run::Times;
 use stats::{Interval, Recording, WorkloadRecord};
 use std::io::{self, Write};
 
-/// One column: its name in the header line, and what it holds.
+/// A column: its name in the header line, and its description.
 #[derive(Clone, Copy, Debug)]
 pub struct Column {
-    /// The name.
+    /// Its name.
     pub name: &'static str,
     /// What it holds, with its unit.
     pub about: &'static str,
     value: fn(&Line<'_>) -> String,
 }
 
-/// What a row is made of.
+/// The data of a row.
 struct Line<'r> {
     recording: &'r Recording,
     workload: &'r WorkloadRecord,
@@ -33,7 +32,7 @@ const fn column(name: &'static str, about: &'static str, value: fn(&Line<'_>) ->
 /// All columns, from left to right.
 ///
 /// Response time counts from when a request was due, service time from when it was handed over,
-/// both to its end; the waits are means over the requests of the second, as the server tells them.
+/// both to its end. Waits are means over the requests of the second, from the server.
 pub const COLUMNS: [Column; 28] = [
     column("second", "start of the interval, in seconds from the start of the first phase", |line| {
         decimal(line.interval.start.as_secs_f64())
@@ -112,7 +111,7 @@ pub fn write(recording: &Recording, out: impl Write) -> io::Result<()> {
     for workload in &recording.workloads {
         lines.extend(workload.intervals.iter().map(|interval| Line { recording, workload, interval }));
     }
-    // Stable, so workloads of the same second stay in the plan's order.
+    // A stable sort keeps workloads of the same second in the plan's order.
     lines.sort_by_key(|line| line.interval.start);
     for line in &lines {
         writer.write_record(COLUMNS.map(|column| (column.value)(line)))?;
@@ -120,11 +119,11 @@ pub fn write(recording: &Recording, out: impl Write) -> io::Result<()> {
     writer.flush()
 }
 
-/// The columns of [`write_cycles`]; times in seconds, from the phase's start on, or lengths.
+/// The columns of [`write_cycles`]; times are in seconds, from the phase's start, or lengths.
 pub const CYCLE_COLUMNS: [&str; 11] =
     ["phase", "workload", "host", "cycle", "due_s", "start_s", "sleep_s", "wij_s", "write_s", "cycle_s", "blocks"];
 
-/// Writes the write cycles of all workloads, a row each, workload by workload; `cycle` counts from
+/// Writes the write cycles of all workloads, a row each, workload by workload. `cycle` counts from
 /// 1 in each phase.
 ///
 /// # Errors
@@ -148,12 +147,12 @@ pub fn write_cycles(recording: &Recording, out: impl Write) -> io::Result<()> {
     writer.flush()
 }
 
-/// At most three decimals, and none that are zero.
+/// At most three decimals, without trailing zeros.
 fn decimal(number: f64) -> String {
     trimmed(&format!("{number:.3}"))
 }
 
-/// Milliseconds of a second's times; nothing where they are not known.
+/// A time of a second in milliseconds; empty if not known.
 fn known(times: Option<Times>, of: fn(&Times) -> Option<Span>) -> String {
     times.and_then(|times| of(&times)).map_or(String::new(), millis)
 }
@@ -182,7 +181,7 @@ mod tests {
         );
     }
 
-    /// Cycles count anew in each phase.
+    /// Cycles are counted anew in each phase.
     #[test]
     fn cycles_are_rows_of_their_phase() {
         let cycle = |phase, due| CycleRecord { phase, due: Span::from_secs(due), blocks: 7, ..CycleRecord::default() };

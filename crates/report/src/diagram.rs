@@ -1,5 +1,5 @@
-//! What something is made of, as a drawing that stands alone: boxes one below the other, an arrow
-//! from each to the next, and boxes of which there are several as a pile with their number.
+//! A drawing of what something consists of: boxes below each other with arrows between them;
+//! several boxes of a kind are a pile with their number.
 
 use crate::markup::{Markup, place};
 use crate::palette::LIGHT;
@@ -9,7 +9,7 @@ use crate::text;
 pub struct Part {
     /// Its heading.
     pub title: String,
-    /// What stands in it.
+    /// Its lines of text.
     pub lines: Vec<String>,
     /// How many of it there are.
     pub copies: u64,
@@ -20,12 +20,12 @@ const LEFT: f64 = 24.0;
 const BOX_WIDTH: f64 = 560.0;
 const LINE: f64 = 18.0;
 const GAP: f64 = 30.0;
-/// Characters that fit a line of a box.
+/// Characters in a line of a box.
 const COLUMNS: usize = 78;
-/// Characters that fit a line of the heading, and its height.
+/// Characters in the heading, and its height.
 const HEADING_COLUMNS: usize = 70;
 const HEADING_LINE: f64 = 20.0;
-/// How far the boxes of a pile stand out.
+/// Offset of the boxes in a pile.
 const STEP: f64 = 5.0;
 
 /// The drawing as an SVG file.

@@ -1,25 +1,25 @@
-//! Floor and ceiling as something grows: used space, or the years. As bars for the terminal and as
-//! a chart.
+//! Floor and ceiling as a function of something that grows, used space or years: as bars for the
+//! terminal and as a chart.
 
 use crate::chart::{Axis, Chart, Look, Mark};
 
-/// Columns of the longest bar.
+/// Length of the longest bar in columns.
 const BAR: u64 = 40;
 
 /// The limits at one size.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Step {
-    /// What it is called: `5.000 TB`, `2028`.
+    /// Its label: `5.000 TB`, `2028`.
     pub name: String,
-    /// Where it lies across.
+    /// Its position on the horizontal axis.
     pub at: f64,
-    /// The least, in IOPS.
+    /// The floor in IOPS.
     pub floor: u64,
-    /// The most, in IOPS.
+    /// The ceiling in IOPS.
     pub ceiling: u64,
 }
 
-/// A line for each step, in 80 columns; `what` heads the first column.
+/// A line for each step, in 80 columns; `what` is the heading of the first column.
 pub fn bars(what: &str, steps: &[Step]) -> String {
     let most = steps.iter().map(|step| step.ceiling).max().unwrap_or(1).max(1);
     let columns = |iops: u64| (u128::from(iops) * u128::from(BAR) / u128::from(most)) as usize;
@@ -32,8 +32,8 @@ pub fn bars(what: &str, steps: &[Step]) -> String {
     text
 }
 
-/// The ceiling as the first line of a chart and the floor as the second; `most` is what the chart
-/// must have room for besides.
+/// A chart with the ceiling as its first line and the floor as its second. Its vertical axis
+/// reaches at least to `most`.
 pub fn chart(title: &str, across: Axis, steps: &[Step], most: f64) -> Chart {
     let line = |index, name: &str, of: &dyn Fn(&Step) -> u64| Mark::Line {
         name: name.into(),

@@ -1,10 +1,9 @@
-//! What the host did during a run, in a few lines: means over all of it.
+//! Host statistics of a run in a few lines, as means over the run.
 
 use crate::text;
 use stats::run::{DeviceRow, HostRecord, HostRow, MemoryUse, Moved, Stall};
 
-/// A line for the processors, one for what was waited for, one for memory, and one for each device;
-/// without those that nobody told of.
+/// A line each for processors, pressure, memory, and every device, as far as they are known.
 pub fn host_lines(host: &HostRecord) -> Vec<String> {
     let mut lines: Vec<String> = HostRow::sum(&host.rows).iter().flat_map(host_figures).collect();
     for device in &host.devices {
@@ -56,8 +55,7 @@ mod tests {
     use block::{Bytes, Span};
     use stats::run::{CpuTimes, DeviceSeries, Pressure};
 
-    /// 16 ms of 8 reads over a second are a mean queue of 0.016 and 2 ms each; nobody told of
-    /// memory.
+    /// 16 ms of 8 reads over a second are a mean queue of 0.016 and 2 ms each; memory is not known.
     #[test]
     fn the_means_of_a_run_are_said_in_lines() {
         let ms = Span::from_millis;

@@ -1,5 +1,5 @@
-//! How people see a run: the figures as CSV, the table at the end of a run, the HTML page, the
-//! picture, and the live view while it runs.
+//! Presents a run to people: CSV of its figures, the table at its end, the HTML page, the picture,
+//! the workbook, and the live view.
 //!
 //! ```text
 //!                    ┌─► csv        a row for every second and workload
@@ -10,8 +10,8 @@
 //!   LiveState ─────────► live       a frame for the terminal, or plain lines
 //! ```
 //!
-//! Data goes in and text comes out. Nothing here touches a file or reads a clock; what is kept is
-//! the business of `results`.
+//! Data goes in and text comes out. Nothing here touches a file or reads a clock; storing runs
+//! belongs to `results`.
 
 pub mod chart;
 pub mod csv;

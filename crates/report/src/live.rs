@@ -1,4 +1,4 @@
-//! The view of a run in progress: a frame that is redrawn in place on a terminal, and plain lines
+//! The view of a run in progress: a frame that is redrawn in place on a terminal, or plain lines
 //! for everything else.
 //!
 //! ```text
@@ -11,9 +11,9 @@
 //!   server1  vol1   5,000   20.5    819    963     819  ceiling (IOPS)  ▁▁████▄▄▄
 //! ```
 //!
-//! A plan has all of it. What has no phases, no known end or no latencies leaves those lines and
-//! columns out: filling is a title, a line of figures and a bar, a load job a line for each
-//! direction.
+//! A plan's run has all of it. Lines and columns are left out for what has no phases, no known end
+//! or no latencies: filling volumes has a title, a line of figures and a bar, and a load job a line
+//! for each direction.
 //!
 //! Formatting is pure: [`frame`] and [`lines()`] turn a [`LiveState`] into text. Only [`Screen`]
 //! moves a cursor.
@@ -27,44 +27,44 @@ use block::Span;
 use stats::Interval;
 use std::collections::VecDeque;
 
-/// How many seconds are remembered for the sparkline.
+/// Number of seconds kept for the sparkline.
 pub const RECENT: usize = 60;
 
-/// Where a run is.
+/// State of a run in progress.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LiveState {
-    /// The plan's title, or what is being done.
+    /// The plan's title, or the present activity.
     pub title: String,
-    /// The phase under way, counted from 1; 0 before the first.
+    /// The current phase, counted from 1; 0 before the first.
     pub phase: usize,
-    /// How many there are; 0 of what has no phases.
+    /// Number of phases; 0 if there are none.
     pub phases: usize,
-    /// Its name; empty where it has none.
+    /// Name of the phase; may be empty.
     pub name: String,
-    /// What it shows, or how far it is, one line.
+    /// What it shows, or its progress, one line.
     pub about: String,
-    /// The limits in force, a line each.
+    /// The limits in force, one line each.
     pub in_force: Vec<String>,
-    /// What the server has to say about them, a line each.
+    /// The server's advice about them, one line each.
     pub advice: Vec<String>,
-    /// How long the run has gone on.
+    /// Time since the start.
     pub elapsed: Span,
-    /// How long it will take; zero where that is not known.
+    /// Expected length; zero if not known.
     pub total: Span,
-    /// The part that is done, from 0 to 1, where it is not the part of the time: that of the bytes.
+    /// The fraction done, from 0 to 1, if it is not that of the time but of bytes.
     pub done: Option<f64>,
-    /// What its operations a second are called; empty where they are IOPS.
+    /// Unit of the rate of operations; empty for IOPS.
     pub rate: &'static str,
     /// The workloads, in the plan's order.
     pub workloads: Vec<LiveWorkload>,
 }
 
-/// A workload under way.
+/// A workload in progress.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LiveWorkload {
     /// Its name.
     pub name: String,
-    /// The volume it uses, short.
+    /// Short name of its volume.
     pub volume: String,
     /// What held it back in the last second, in a few words; see [`crate::held_back`].
     pub held: String,
@@ -78,7 +78,7 @@ impl LiveWorkload {
         LiveWorkload { name: name.into(), volume: volume.into(), held: String::new(), recent: VecDeque::new() }
     }
 
-    /// Takes in a second and forgets the one [`RECENT`] seconds before it.
+    /// Adds a second and drops the one [`RECENT`] seconds before it.
     pub fn push(&mut self, second: Interval) {
         if self.recent.len() == RECENT {
             self.recent.pop_front();
@@ -103,15 +103,13 @@ pub fn painted_frame(width: usize, state: &LiveState, paint: Paint) -> Vec<Strin
     lines.into_iter().map(|line| line.finish(width, paint)).collect()
 }
 
-/// What the newest second says, a line for each workload, no longer than `width`; each stands for
-/// itself, for logs and pipes:
-/// ` 0:19  server1 vol1    5,000 IOPS   20.5 MB/s    819 ms  p99    963  ceiling (IOPS)`. A floor
-/// that was missed has a line of its own below.
+/// The newest second, one line for each workload, no longer than `width`. Lines are self-contained,
+/// for logs and pipes: ` 0:19  server1 vol1    5,000 IOPS   20.5 MB/s    819 ms  p99    963
+/// ceiling (IOPS)`. A missed floor has a line of its own below.
 pub fn lines(width: usize, state: &LiveState) -> Vec<String> {
     let when = format!("{:>5}  ", text::clock(state.elapsed));
     let names: Vec<String> = state.workloads.iter().map(|w| label(w).replace("  ", " ")).collect();
-    // The figures and what holds it back take 57 columns; a long name takes what is left of the
-    // line.
+    // Figures and cause take 57 columns; the rest of the line is for the name.
     let most = width.saturating_sub(57 + when.len()).max(8);
     let name_width = names.iter().map(|name| text::width(name)).max().unwrap_or(0).min(most);
     let mut lines = Vec::new();
@@ -170,7 +168,7 @@ fn heading(width: usize, state: &LiveState) -> Vec<Line> {
     lines
 }
 
-/// The bar; none of what has no known end.
+/// The progress bar; `None` without a known end.
 fn progress(width: usize, state: &LiveState) -> Option<Line> {
     let of_time = (state.total > Span::ZERO).then(|| state.elapsed.as_secs_f64() / state.total.as_secs_f64());
     let part = state.done.or(of_time)?.clamp(0.0, 1.0);
@@ -179,13 +177,13 @@ fn progress(width: usize, state: &LiveState) -> Option<Line> {
     let mut line = Line::default();
     line.push(Style::Good, "━".repeat(full));
     line.push(Style::Dim, "─".repeat(bar - full));
-    // Rounded down: 100 % is the end and nothing before it.
+    // Rounded down, so that 100 % is shown only at the end.
     line.push(Style::Plain, format!("{:>4} %", (part * 100.0) as u32));
     Some(line)
 }
 
-/// A column: its heading, its width, and what it says of a second. Those that are needed least go
-/// first where there is no room; `keep` is lowest for them.
+/// A column: its heading, its width, and its text for a second. If there is no room, columns with
+/// the lowest `keep` are dropped first.
 struct Column {
     heading: &'static str,
     width: usize,
@@ -216,7 +214,7 @@ const COLUMNS: [Column; 6] = [
     },
     Column { heading: words::HELD_BACK_BY, width: HELD, keep: 5, say: |_, workload| held_cell(&workload.held) },
 ];
-/// Two columns apart from the figures.
+/// Width of the column for the cause, with two blanks before it.
 const HELD: usize = 16;
 const NAME_MOST: usize = 24;
 const SPARK_LEAST: usize = 6;
@@ -268,16 +266,15 @@ fn table(width: usize, state: &LiveState) -> Vec<Line> {
     lines
 }
 
-/// The columns that fit into `room`, in their order. One that says nothing of any second is left
-/// out.
+/// The columns that fit into `room`, in order. A column without any values is dropped.
 fn columns(room: usize, state: &LiveState) -> Vec<Column> {
     let mut columns = Vec::from(COLUMNS);
     if state.workloads.iter().any(|workload| !workload.recent.is_empty()) {
-        // What moves no bytes has its own name for its rate.
+        // Operations that move no bytes have their own unit, and no throughput.
         let moves = |column: &Column| state.rate.is_empty() || column.heading != words::MEGABYTES;
         columns.retain(|column| column.is_known(state) && moves(column));
     }
-    // Millions of operations take more room than most storage needs.
+    // Millions of operations need more room than usual.
     columns.iter_mut().filter(|column| !column.is_text()).for_each(|column| column.width = column.wide_enough(state));
     while columns.len() > 1 && columns.iter().map(|column| column.width).sum::<usize>() > room {
         let least = columns.iter().enumerate().min_by_key(|(_, column)| column.keep).map_or(0, |(index, _)| index);
@@ -311,15 +308,15 @@ impl Column {
         [words::MEAN, words::P99, words::IN_DISK].contains(&self.heading)
     }
 
-    /// The width that what it says of the newest seconds needs, with a blank in front; below that
-    /// of words.
+    /// The width needed for the newest seconds, with a blank in front; less than that of a text
+    /// column.
     fn wide_enough(&self, state: &LiveState) -> usize {
         let newest = state.workloads.iter().filter_map(|workload| Some((workload.recent.back()?, workload)));
         let longest = newest.map(|(second, workload)| text::width(&(self.say)(second, workload)) + 1).max();
         longest.unwrap_or(0).max(self.width).min(HELD - 1)
     }
 
-    /// Whether it says anything of the seconds that are remembered.
+    /// Whether it has a value for any second that is kept.
     fn is_known(&self, state: &LiveState) -> bool {
         let says = |workload: &LiveWorkload| {
             workload.recent.iter().any(|second| !["", "–"].contains(&(self.say)(second, workload).trim()))
@@ -341,7 +338,7 @@ fn held_cell(held: &str) -> String {
     format!("  {:14}", text::fit(&text::printable(held), HELD - 2))
 }
 
-/// A floor that was missed, and why.
+/// The floor that was missed, and why.
 fn missed(second: &Interval) -> Option<String> {
     second.floor.is_short().then(|| format!("floor missed: {}", second.floor))
 }
@@ -351,9 +348,9 @@ fn failed(second: &Interval) -> Option<String> {
     (faults > 0).then(|| text::count(faults as usize, "operation", "operations") + " failed")
 }
 
-/// The IOPS of the last `width` seconds, the newest at the right, as eighths of `highest`. Zero is
-/// a blank, so that a pause is seen; anything above has at least the lowest block. All workloads
-/// share one scale, so that one that starves looks it.
+/// The IOPS of the last `width` seconds, newest at the right, in eighths of `highest`. Zero is a
+/// blank, so that pauses are visible; anything above has at least the lowest block. All workloads
+/// share one scale, so that starvation is visible.
 fn sparkline(recent: &VecDeque<Interval>, width: usize, highest: f64) -> String {
     const BLOCKS: [char; 9] = [' ', '▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'];
     let block = |second: &Interval| {
@@ -364,7 +361,7 @@ fn sparkline(recent: &VecDeque<Interval>, width: usize, highest: f64) -> String 
     format!("{shown:>width$}")
 }
 
-/// How a piece of a line looks.
+/// The style of a piece of a line.
 #[derive(Clone, Copy)]
 enum Style {
     Plain,
@@ -376,7 +373,7 @@ enum Style {
     Series(usize),
 }
 
-/// A line in pieces, so that it can be cut to a width before colour is added.
+/// A line in pieces, so that it can be cut to a width before colours are added.
 #[derive(Default)]
 struct Line(Vec<(Style, String)>);
 

@@ -1,52 +1,52 @@
-//! Elements of HTML and SVG as text. Everything that comes from outside is escaped here.
+//! HTML and SVG elements as text. All external text is escaped here.
 
 use std::fmt::Write;
 
-/// A page or a drawing under way.
+/// A page or a drawing in progress.
 #[derive(Default)]
 pub(crate) struct Markup(String);
 
 impl Markup {
-    /// What is there so far.
+    /// The finished text.
     pub(crate) fn finish(self) -> String {
         self.0
     }
 
-    /// An element without content. Attribute values are escaped.
+    /// Adds an element without content; attribute values are escaped.
     pub(crate) fn element(&mut self, name: &str, attributes: &[(&str, &str)]) {
         self.open(name, attributes);
         self.0.truncate(self.0.len() - 1);
         self.0.push_str("/>\n");
     }
 
-    /// An element with text in it, which is escaped.
+    /// Adds an element with text, which is escaped.
     pub(crate) fn text(&mut self, name: &str, attributes: &[(&str, &str)], text: &str) {
         self.open(name, attributes);
         self.0.push_str(&escape(text));
         self.close(name);
     }
 
-    /// Begins an element.
+    /// Opens an element.
     pub(crate) fn open(&mut self, name: &str, attributes: &[(&str, &str)]) {
         write!(self.0, "<{name}").expect("writing to a string");
-        // A class of nothing says nothing.
+        // Empty classes are left out.
         for (key, value) in attributes.iter().filter(|(key, value)| *key != "class" || !value.is_empty()) {
             write!(self.0, " {key}=\"{}\"", escape(value)).expect("writing to a string");
         }
         self.0.push('>');
     }
 
-    /// Ends it.
+    /// Closes an element.
     pub(crate) fn close(&mut self, name: &str) {
         writeln!(self.0, "</{name}>").expect("writing to a string");
     }
 
-    /// Text as content of the element that is open.
+    /// Adds text to the open element.
     pub(crate) fn content(&mut self, text: &str) {
         self.0.push_str(&escape(text));
     }
 
-    /// Text of several lines as content.
+    /// Adds text of several lines.
     pub(crate) fn lines(&mut self, text: &str) {
         for (index, line) in text.split('\n').enumerate() {
             if index > 0 {
@@ -56,21 +56,21 @@ impl Markup {
         }
     }
 
-    /// Text that is markup already.
+    /// Adds text that is markup already.
     pub(crate) fn raw(&mut self, text: &str) {
         self.0.push_str(text);
     }
 }
 
-/// A place, to a tenth of a pixel and no longer than needed.
+/// A coordinate, rounded to a tenth of a pixel, without trailing zeros.
 pub(crate) fn place(number: f64) -> String {
     let text = format!("{number:.1}");
     let text = text.strip_suffix(".0").unwrap_or(&text);
     if text == "-0" { "0".into() } else { text.into() }
 }
 
-/// Text as it may stand in XML and HTML, in content and in quoted attributes. Control characters,
-/// which XML forbids, become spaces.
+/// Escapes text for XML and HTML, in content and quoted attributes. Control characters, which XML
+/// forbids, become spaces.
 pub(crate) fn escape(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

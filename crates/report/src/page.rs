@@ -1,9 +1,8 @@
-//! A page: one HTML file that needs nothing else, no script to be complete, no file beside it, no
-//! network.
+//! A page: one HTML file that is complete without scripts, other files or a network.
 //!
-//! It has a head and sections, and knows nothing of what ran: each tool builds its sections (for a
-//! run of a plan it is [`crate::run_page`]). Everything from outside is escaped by
-//! [`crate::markup`], the figures for the script as JSON without `<`.
+//! It has a head and sections, and does not know what was run: each tool builds its sections (for a
+//! plan's run that is [`crate::run_page`]). External text is escaped by [`crate::markup`]; figures
+//! for the script are JSON without `<`.
 
 use crate::markup::Markup;
 use crate::palette;
@@ -14,19 +13,20 @@ use serde::Serialize;
 /// A page.
 #[derive(Clone, Debug, Default)]
 pub struct Page {
-    /// What it is called.
+    /// Its title.
     pub title: String,
     /// The version of the program that made it.
     pub version: String,
-    /// When and on what it was measured, in a line.
+    /// When and on what it was measured, one line.
     pub facts: String,
-    /// What it shows, in a sentence or two.
+    /// What it shows, one or two sentences.
     pub about: String,
-    /// What nobody may overlook: that it is no real device, that it is not comparable.
+    /// Warnings that nobody may overlook: that the device is simulated, or that results are not
+    /// comparable.
     pub banners: Vec<String>,
-    /// The sections, in the order of reading.
+    /// The sections in order.
     pub sections: Vec<Section>,
-    /// What a script shows of the second under the cursor; charts over time alone have such.
+    /// Figures that a script shows for the second under the cursor; only for charts over time.
     pub seconds: Option<Seconds>,
 }
 
@@ -42,7 +42,7 @@ pub struct Seconds {
 /// The figures of a second.
 #[derive(Clone, Debug, Default, Serialize)]
 pub struct Second {
-    /// When, and in which phase.
+    /// Its time and phase.
     pub at: String,
     /// Its middle, in seconds from the start.
     pub middle: f64,
@@ -56,12 +56,12 @@ impl Page {
         Page { title: title.into(), version: version.into(), ..Page::default() }
     }
 
-    /// Adds a section behind those that are there.
+    /// Adds a section at the end.
     pub fn add(&mut self, section: impl Into<Section>) {
         self.sections.push(section.into());
     }
 
-    /// The page as a file's content.
+    /// The page as the content of a file.
     pub fn render(&self) -> String {
         let mut sheet = Sheet::default();
         self.head(&mut sheet.out);
@@ -70,7 +70,7 @@ impl Page {
         sheet.out.close("main");
         let mut out = sheet.out;
         if let Some(seconds) = self.seconds.as_ref().filter(|seconds| !seconds.seconds.is_empty()) {
-            // Without `<` nothing in it can end the element.
+            // Without `<` it cannot close the element.
             let json = serde_json::to_string(seconds).expect("strings and finite numbers").replace('<', "\\u003c");
             out.raw(&format!(
                 "<div id=\"hover\" hidden></div>\n<script type=\"application/json\" id=\"seconds\">{json}</script>\n\
@@ -85,7 +85,7 @@ impl Page {
         head.text("title", &[], &format!("{} · Seawall", self.title));
         html += &head.finish();
         html += &format!("<style>{}</style>\n</head>\n<body>\n{}</body>\n</html>\n", style(), out.finish());
-        // Control characters are no part of HTML, escaped or not.
+        // HTML does not allow control characters, escaped or not.
         html.retain(|c| !c.is_control() || c == '\n' || c == '\t');
         html
     }
@@ -104,7 +104,7 @@ impl Page {
     }
 }
 
-/// Light, and dark where the reader's system is; paper is always light.
+/// Light, or dark if the reader's system is; light when printed.
 fn style() -> String {
     let set = |colours: &palette::Palette| {
         let styles = [palette::chart_style(colours), palette::strip_style(colours), palette::shade_style(colours)];

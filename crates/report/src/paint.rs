@@ -1,10 +1,10 @@
-//! Colour for a terminal, or none. Meaning never rests on colour alone: a word or a mark says the
+//! Colour for a terminal, or none. No meaning depends on colour alone: a word or a mark says the
 //! same.
 
-/// Whether text carries ANSI colours.
+/// Whether text has ANSI colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Paint {
-    /// No escape sequence at all: for files, pipes and terminals without colour.
+    /// No escape sequences, for files, pipes and terminals without colour.
     #[default]
     Plain,
     /// The sixteen ANSI colours, which follow the terminal's own scheme.
@@ -17,28 +17,27 @@ impl Paint {
         self.with("1", text)
     }
 
-    /// For what may be overlooked.
+    /// For details.
     pub(crate) fn dim(self, text: &str) -> String {
         self.with("2", text)
     }
 
-    /// For what is as it should be.
+    /// For good results.
     pub(crate) fn good(self, text: &str) -> String {
         self.with("32", text)
     }
 
-    /// For what is in doubt.
+    /// For doubtful results.
     pub(crate) fn doubtful(self, text: &str) -> String {
         self.with("33", text)
     }
 
-    /// For what is not as it should be.
+    /// For bad results.
     pub(crate) fn bad(self, text: &str) -> String {
         self.with("1;31", text)
     }
 
-    /// One of the colours by which workloads are told apart, in the order of the charts' as far as
-    /// sixteen colours go.
+    /// A colour that identifies a workload, as in the charts as far as sixteen colours allow.
     pub(crate) fn series(self, index: usize, text: &str) -> String {
         const CODES: [&str; 6] = ["31", "34", "32", "35", "33", "36"];
         self.with(CODES[index % CODES.len()], text)

@@ -1,41 +1,41 @@
-//! The colours of charts and pages, in light, in dark and on paper.
+//! The colours of charts and pages: light, dark and printed.
 //!
-//! The hues of the lines are those of Okabe and Ito ("Color Universal Design", 2008), which people
-//! with any of the usual colour blindnesses can tell apart, made darker on white and lighter on
-//! black so that names in them keep a contrast of at least 4.5 to 1. Lines are named at their ends
-//! all the same.
+//! The hues of lines are those of Okabe and Ito ("Color Universal Design", 2008), which can be
+//! distinguished with any common colour blindness. They are darker on white and lighter on black,
+//! so that names in these colours have a contrast of at least 4.5 to 1. Lines also have their names
+//! at their ends.
 
 use std::fmt::Write;
 
-/// How many lines have a colour of their own; more begin again.
+/// Number of different colours for lines, which are then repeated.
 pub(crate) const SERIES: usize = 6;
-/// Shades of heat maps, from none to most.
+/// Number of shades in heat maps.
 pub(crate) const SHADES: usize = 9;
 
 /// One set of colours.
 pub(crate) struct Palette {
-    /// Behind everything.
+    /// Background.
     pub paper: &'static str,
-    /// Behind cards, code and every second band.
+    /// Background of cards, code and every second band.
     pub shade: &'static str,
     /// Text.
     pub ink: &'static str,
-    /// Text of less weight, axes.
+    /// Less important text, and axes.
     pub muted: &'static str,
     /// Rules and grid lines.
     pub rule: &'static str,
     /// The lines: vermilion, blue, bluish green, reddish purple, orange, sky blue.
     pub series: [&'static str; SERIES],
-    /// The shades of heat maps, from few to many; of one hue, so that they are told apart without
-    /// seeing colours.
+    /// Shades of heat maps in ascending order; of a single hue, so that they can be distinguished
+    /// without colour vision.
     pub shades: [&'static str; SHADES],
-    /// From which shade on figures are written in `paper` instead of `ink`.
+    /// From this shade on, figures are written in `paper` instead of `ink`.
     pub turn: usize,
-    /// What held.
+    /// Passed.
     pub good: &'static str,
-    /// What cannot be said.
+    /// Cannot say.
     pub doubtful: &'static str,
-    /// What did not hold.
+    /// Failed.
     pub bad: &'static str,
 }
 
@@ -69,7 +69,7 @@ pub(crate) const DARK: Palette = Palette {
     bad: "#ff8478",
 };
 
-/// The rules for a chart's elements with these colours.
+/// Style rules for a chart's elements in these colours.
 pub(crate) fn chart_style(palette: &Palette) -> String {
     let Palette { paper, shade, ink, muted, rule, series, shades, bad, .. } = palette;
     let mut css = format!(
@@ -94,7 +94,8 @@ pub(crate) fn chart_style(palette: &Palette) -> String {
         write!(css, ".chart .h{i}{{fill:{colour}}}").expect("writing to a string");
     }
     for (i, colour) in series.iter().enumerate() {
-        // The second and third line lie below the first and are wider, so that equal ones all show.
+        // The second and third line are wider and behind the first, so that equal lines are all
+        // visible.
         let width = 2.0 + 0.8 * i.min(2) as f64;
         write!(css, ".chart .line.s{i}{{stroke:{colour};stroke-width:{width}}}.chart :is(.area,.name,.column,.dot).s{i}{{fill:{colour}}}")
             .expect("writing to a string");
@@ -103,7 +104,7 @@ pub(crate) fn chart_style(palette: &Palette) -> String {
     css
 }
 
-/// The rules for the cells of a matrix, and for the swatches of a heat map's legend.
+/// Style rules for cells of a matrix, and for swatches in a heat map's legend.
 pub(crate) fn shade_style(palette: &Palette) -> String {
     let Palette { paper, ink, shades, turn, .. } = palette;
     let mut css = String::new();
@@ -114,7 +115,7 @@ pub(crate) fn shade_style(palette: &Palette) -> String {
     css
 }
 
-/// The rules for the strips of causes, and for the swatches of their legend.
+/// Style rules for strips of causes, and for swatches in their legend.
 pub(crate) fn strip_style(palette: &Palette) -> String {
     let Palette { shade, ink, muted, rule, series, good, doubtful, bad, .. } = palette;
     let mut css = format!(".missed{{fill:{bad};background:{bad}}}");
@@ -138,7 +139,7 @@ pub(crate) fn strip_style(palette: &Palette) -> String {
     css
 }
 
-/// The colours as CSS variables, for the page around the charts.
+/// The colours as CSS variables for the page around the charts.
 pub(crate) fn variables(palette: &Palette) -> String {
     let Palette { paper, shade, ink, muted, rule, series, good, doubtful, bad, .. } = palette;
     let mut css = format!(
@@ -160,7 +161,7 @@ pub(crate) fn class(index: usize) -> String {
 mod tests {
     use super::*;
 
-    /// Relative luminance by WCAG 2.1.
+    /// Relative luminance according to WCAG 2.1.
     fn luminance(colour: &str) -> f64 {
         let part = |at: usize| {
             let value = f64::from(u8::from_str_radix(&colour[at..at + 2], 16).unwrap()) / 255.0;
@@ -182,7 +183,7 @@ mod tests {
                 for behind in [palette.paper, palette.shade] {
                     let (a, b) = (luminance(colour) + 0.05, luminance(behind) + 0.05);
                     let contrast = a.max(b) / a.min(b);
-                    // WCAG's bound for small text, which the names of lines are.
+                    // WCAG's minimum contrast for small text, such as names of lines.
                     assert!(contrast >= 4.5, "{colour} on {behind}: {contrast:.2}");
                 }
             }

@@ -1,6 +1,5 @@
-//! The picture people know from such tests, as a drawing that stands alone: the IOPS of the volumes
-//! over time, with the phases as bands and the ceilings as dashes. Light, 900 wide, without script
-//! or font of its own.
+//! The usual picture of such tests as a separate drawing: the IOPS of the volumes over time, with
+//! phases as bands and ceilings as dashed lines. Light, 900 wide, without scripts or fonts.
 
 use crate::chart::Chart;
 use crate::palette::{self, LIGHT};

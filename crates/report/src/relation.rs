@@ -1,6 +1,5 @@
-//! Who belongs to whom in a recording: an interval to a phase, a workload to its volume, a ceiling
-//! to the workloads under it. The table, the page and the picture all ask here, so that they tell
-//! the same story.
+//! Relations in a recording: the phase of an interval, the volume of a workload, the workloads
+//! under a ceiling. Table, page and picture all use them, so that they agree.
 
 mod limits;
 
@@ -12,17 +11,17 @@ use block::Span;
 use stats::{FloorFared, HeldBy, Interval, Phase, Recording, SETTLE, Tally, WorkloadRecord};
 use std::borrow::Cow;
 
-/// A ceiling counts as binding where the workloads under it reach this part of it together.
+/// A ceiling counts as binding if its workloads together reach this fraction of it.
 const BINDING_PART: f64 = 0.95;
 
-/// The number of the phase that holds an interval's middle; `None` between phases.
+/// Index of the phase that contains an interval's middle; `None` between phases.
 pub(crate) fn phase_of(phases: &[Phase], interval: &Interval) -> Option<usize> {
     let middle = interval.start + interval.length / 2;
     phases.iter().position(|phase| phase.start <= middle && middle < phase.end)
 }
 
-/// The intervals whose rates tell something: without a last one shorter than half of the one
-/// before, whose few requests are no rate.
+/// The intervals with meaningful rates: a last one shorter than half of the one before is left out,
+/// because a few requests are no rate.
 pub(crate) fn with_rates(workload: &WorkloadRecord) -> &[Interval] {
     match workload.intervals.as_slice() {
         [whole @ .., before, last] if last.length * 2 < before.length => &workload.intervals[..whole.len() + 1],
@@ -30,20 +29,20 @@ pub(crate) fn with_rates(workload: &WorkloadRecord) -> &[Interval] {
     }
 }
 
-/// The interval of a workload that holds a moment.
+/// The interval of a workload that contains an instant.
 pub(crate) fn interval_at(workload: &WorkloadRecord, moment: Span) -> Option<&Interval> {
     let before = workload.intervals.partition_point(|interval| interval.start <= moment);
     let interval = workload.intervals.get(before.checked_sub(1)?)?;
     (moment < interval.start + interval.length).then_some(interval)
 }
 
-/// The mean wait in the QoS gate, whatever for.
+/// The mean wait in the QoS gate, for any cause.
 pub(crate) fn in_gate(interval: &Interval) -> Span {
     interval.waits.ceiling + interval.waits.floors + interval.waits.turn
 }
 
-/// Whether a run tells of a QoS gate that its requests went through: of a wait in it, of what held
-/// a workload back, or of a floor. Limits alone tell nothing of what came of them.
+/// Whether a run has information from a QoS gate: a wait in it, what held a workload back, or a
+/// floor. Limits alone do not show their effect.
 pub(crate) fn has_gate(recording: &Recording) -> bool {
     let told = |interval: &Interval| {
         in_gate(interval) > Span::ZERO || interval.held_by != HeldBy::Nothing || interval.floor != FloorFared::NotSet
@@ -51,13 +50,13 @@ pub(crate) fn has_gate(recording: &Recording) -> bool {
     recording.workloads.iter().any(|workload| workload.intervals.iter().any(told))
 }
 
-/// The mean time in the disk, as the server tells it; where no server does, from hand-over to end.
-/// `None` of no request.
+/// The mean time in the disk from the server; without a server, the mean service time. `None`
+/// without requests.
 pub(crate) fn in_disk(interval: &Interval) -> Option<Span> {
     interval.service.map(|times| times.mean)
 }
 
-/// The median of a second's response times, where percentiles are known.
+/// The median of a second's response times, if percentiles are known.
 pub(crate) fn p50(interval: &Interval) -> Option<Span> {
     interval.response.and_then(|times| times.p50())
 }
@@ -67,18 +66,18 @@ pub(crate) fn mean(interval: &Interval) -> Option<Span> {
     interval.response.map(|times| times.mean)
 }
 
-/// The longest of a second's response times, where it is known.
+/// The maximum of a second's response times, if known.
 pub(crate) fn longest(interval: &Interval) -> Option<Span> {
     interval.response.and_then(|times| times.max)
 }
 
-/// What 99 % of a second's response times are at most, where percentiles are known.
+/// The 99th percentile of a second's response times, if percentiles are known.
 pub(crate) fn p99(interval: &Interval) -> Option<Span> {
     interval.response.and_then(|times| times.p99())
 }
 
-/// The volume a workload uses, as short as it can be told: `vol1` of `svm01:/vol/vol1/lun1`; else
-/// the whole path. Of several how many they are.
+/// A short name of a workload's volume: `vol1` for `svm01:/vol/vol1/lun1`, otherwise the whole
+/// path. For several volumes their number.
 pub(crate) fn volume_of(workload: &WorkloadRecord) -> Cow<'_, str> {
     let mut volumes = Vec::new();
     add_once(&mut volumes, used(workload).map(volume));
@@ -88,8 +87,7 @@ pub(crate) fn volume_of(workload: &WorkloadRecord) -> Cow<'_, str> {
     }
 }
 
-/// The objects that a workload uses: one, or several behind one another, as a host of an experiment
-/// has them.
+/// The objects that a workload uses: one, or several in a list, as for a host of an experiment.
 fn used(workload: &WorkloadRecord) -> impl Iterator<Item = &str> {
     workload.object.split(", ")
 }
@@ -107,13 +105,13 @@ fn add_once<T: PartialEq>(to: &mut Vec<T>, more: impl IntoIterator<Item = T>) {
     }
 }
 
-/// The path of the object, or the name of the group, whose ceiling held a workload back.
+/// Path of the object, or name of the group, whose ceiling held a workload back.
 pub(crate) fn held_at<'r>(recording: &'r Recording, interval: &Interval) -> Option<&'r str> {
     recording.objects.get(interval.held_at? as usize).map(|object| object.path.as_str())
 }
 
-/// What held a workload back, in words, with whose ceiling it was: `ceiling of vol1 (IOPS)`,
-/// `others' floors`.
+/// What held a workload back, with the owner of the ceiling: `ceiling of vol1 (IOPS)`, `others'
+/// floors`.
 pub(crate) fn held(recording: &Recording, interval: &Interval) -> String {
     let Some(unit) = unit(interval.held_by) else { return interval.held_by.to_string() };
     match (held_at(recording, interval), interval.held_by) {
@@ -123,8 +121,8 @@ pub(crate) fn held(recording: &Recording, interval: &Interval) -> String {
     }
 }
 
-/// What held a workload back in its last second, in 14 characters at most: where the ceiling is its
-/// own or its volume's, in which unit; else whose it is.
+/// What held a workload back in its last second, in at most 14 characters: the unit if the ceiling
+/// is its own or its volume's, otherwise its owner.
 pub fn held_back(recording: &Recording, workload: &WorkloadRecord) -> String {
     let Some(last) = workload.intervals.last() else { return String::new() };
     let words = match (held_at(recording, last), last.held_by) {
@@ -138,7 +136,7 @@ pub fn held_back(recording: &Recording, workload: &WorkloadRecord) -> String {
     if text::width(&words) > HELD_MOST { last.held_by.to_string() } else { words }
 }
 
-/// What the live view has room for.
+/// Room in the live view.
 const HELD_MOST: usize = 14;
 
 fn unit(held_by: HeldBy) -> Option<&'static str> {
@@ -149,8 +147,8 @@ fn unit(held_by: HeldBy) -> Option<&'static str> {
     }
 }
 
-/// In how many of a phase's seconds the floor that a workload is under was missed, and why most
-/// often; the first second, in which queues settle, is left out as it is from all figures.
+/// In how many of a phase's seconds the floor that covers a workload was missed, and the most
+/// frequent reason. The first second is left out, as in all figures.
 pub(crate) fn floor_remark(recording: &Recording, workload: &WorkloadRecord, phase: usize) -> Option<String> {
     let start = recording.phases.get(phase)?.start;
     let within = |interval: &&Interval| {
@@ -160,12 +158,12 @@ pub(crate) fn floor_remark(recording: &Recording, workload: &WorkloadRecord, pha
     let kind = |floor: &FloorFared| std::mem::discriminant(floor);
     let count = |of: &FloorFared| floors.iter().filter(|floor| kind(floor) == kind(of)).count();
     let missed = floors.iter().filter(|floor| floor.is_short()).count();
-    // Of a reason's numbers the last stands for all.
+    // Of a reason's numbers the last one is shown.
     let why = floors.iter().filter(|floor| floor.is_short()).max_by_key(|floor| count(floor))?;
     Some(format!("floor missed in {missed} of {} seconds: {why}", floors.len()))
 }
 
-/// The last part of a path: `vol1` of `svm01:/vol/vol1`, `svm01` of itself.
+/// The last component of a path: `vol1` for `svm01:/vol/vol1`, `svm01` for itself.
 fn short(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
@@ -177,7 +175,7 @@ pub(crate) fn end_of(recording: &Recording) -> Span {
     phases.chain(intervals.map(|last| last.start + last.length)).max().unwrap_or(Span::ZERO)
 }
 
-/// What must not go unseen in a workload's phase.
+/// Warnings about a workload's phase that must not be overlooked.
 pub(crate) fn remarks(tally: &Tally) -> Vec<String> {
     let mut remarks = Vec::new();
     if tally.counts.faults > 0 {
@@ -194,8 +192,8 @@ pub(crate) fn remarks(tally: &Tally) -> Vec<String> {
     remarks
 }
 
-/// A tally's rates as tables show them, operations and MB a second: a dash where nothing was
-/// measured, as in a phase that was cut short before its first second was over.
+/// A tally's rates as in tables, operations and MB a second: dashes if nothing was measured, as in
+/// a phase that was cut short within its first second.
 pub(crate) fn rates(tally: &Tally) -> [String; 2] {
     match tally.length {
         Span::ZERO => ["–".into(), "–".into()],
@@ -203,7 +201,7 @@ pub(crate) fn rates(tally: &Tally) -> [String; 2] {
     }
 }
 
-/// The write cycles of a workload in a phase, in a line; `None` where it made none.
+/// The write cycles of a workload in a phase, one line; `None` if there are none.
 pub(crate) fn cycles(workload: &WorkloadRecord, phase: usize) -> Option<String> {
     let cycles = || workload.cycles.iter().filter(|cycle| cycle.phase as usize == phase);
     let longest = cycles().map(|cycle| cycle.cycle).max()?;
@@ -219,8 +217,8 @@ fn numbers(iops: Option<f64>, bytes: Option<f64>, between: &str) -> String {
     iops.into_iter().chain(bytes).collect::<Vec<_>>().join(between)
 }
 
-/// Names behind one another; of three and more that are numbered through, the first and the last
-/// number: `db1–4`.
+/// A list of names; three or more with consecutive numbers are shortened to the first and the last:
+/// `db1–4`.
 pub(crate) fn listed<'n>(names: &[&'n str], between: &str) -> String {
     let mut parts: Vec<String> = Vec::new();
     let mut rest = names;
@@ -228,7 +226,7 @@ pub(crate) fn listed<'n>(names: &[&'n str], between: &str) -> String {
         let follows = |(ahead, name): (usize, &'n str)| {
             let (one, next) = (numbered(first)?, numbered(name)?);
             let number = one.number.checked_add(ahead as u64 + 1)?;
-            // Where zeros fill up, all have as many digits.
+            // With leading zeros all numbers must have as many digits.
             let alike = one.digits == next.digits || !(one.is_filled || next.is_filled);
             (next.stem == one.stem && next.number == number && alike).then_some(next.text)
         };
@@ -242,13 +240,13 @@ pub(crate) fn listed<'n>(names: &[&'n str], between: &str) -> String {
     parts.join(between)
 }
 
-/// A name with a number at its end.
+/// A name that ends with a number.
 struct Numbered<'n> {
     stem: &'n str,
     text: &'n str,
     number: u64,
     digits: usize,
-    /// Whether a zero stands before it.
+    /// Whether the number has leading zeros.
     is_filled: bool,
 }
 
@@ -326,9 +324,9 @@ mod tests {
         );
     }
 
-    /// Two hosts of four volumes each, the first of a host bigger than the others: a sentence for
-    /// each number, with every volume that has it, and no ceiling binds because of what a host did
-    /// on its other volumes.
+    /// Two hosts of four volumes each, the first of each host larger than the others: a sentence
+    /// for each limit, with every volume that has it. A ceiling does not bind because of a host's
+    /// load on its other volumes.
     #[test]
     fn a_host_of_several_volumes_is_under_what_is_on_any_of_them() {
         let paths = |host: u32| (1..=4).map(move |n| format!("svm01:/vol/h{host}_db{n}"));

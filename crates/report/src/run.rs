@@ -1,5 +1,4 @@
-//! The page of a run of a plan, or of several runs beside each other: which sections it has and
-//! what is in them.
+//! The page of a plan's run, or of several runs side by side: its sections and their content.
 //!
 //! The verdict comes first, then what the reader must know, then the picture. Several runs have the
 //! same axes.
@@ -24,22 +23,22 @@ use crate::text;
 use figures::Scales;
 use stats::{Phase, Recording, WorkloadRecord};
 
-/// A run among those of a page.
+/// One of the runs on a page.
 struct Run<'r> {
-    /// Its name; empty where it is the only one.
+    /// Its name; empty if it is the only one.
     name: String,
     recording: &'r Recording,
 }
 
 impl Run<'_> {
-    /// What a heading says of this run: `Throughput` for one alone, `Throughput: with floors` among
+    /// A heading for this run: `Throughput` for a single run, `Throughput: with floors` among
     /// several.
     fn headed(&self, heading: &str) -> String {
         if self.name.is_empty() { heading.into() } else { format!("{heading}: {}", self.name) }
     }
 }
 
-/// The page of these runs; of the first are its version and its colours' order.
+/// The page of these runs; version and order of colours are those of the first.
 pub fn run_page(recordings: &[&Recording]) -> Page {
     let runs = named(recordings);
     let scales = Scales::of(recordings);
@@ -86,17 +85,17 @@ pub fn run_page(recordings: &[&Recording]) -> Page {
         let plan = run.recording.origin.plan.clone();
         page.add(Preformatted { heading: run.headed("The plan, as run"), text: plan, ..Preformatted::default() });
     }
-    // Where the cursor is, is one second of one run.
+    // The script shows a second only if there is one run.
     page.seconds = if let [run] = &runs[..] { Some(seconds::of(run.recording)) } else { None };
     page
 }
 
-/// The IOPS of a run over time, as a chart that stands alone.
+/// The IOPS of a run over time, as a separate chart.
 pub(crate) fn picture(recording: &Recording) -> Chart {
     Chart { height: 420.0, ..figures::iops(recording, &Scales::of(&[recording])) }
 }
 
-/// The runs with names that tell them apart.
+/// The runs with names that distinguish them.
 fn named<'r>(recordings: &[&'r Recording]) -> Vec<Run<'r>> {
     let title = |recording: &Recording| recording.origin.title.clone();
     let same = |name: &str| recordings.iter().filter(|other| title(other) == name).count() > 1;
@@ -172,7 +171,7 @@ fn over_time(runs: &[Run<'_>], scales: &Scales) -> Charts {
     Charts { heading: format!("{} over time", units.join(" and ")), figures, ..Charts::default() }
 }
 
-/// Bytes over time of the runs of which they are known; `None` where no run has any.
+/// Throughput over time of the runs where it is known; `None` if there are none.
 fn throughput(runs: &[Run<'_>], scales: &Scales) -> Option<Charts> {
     let caption = "MB/s, reads and writes together; a megabyte is 1,000,000 bytes.";
     let figure =
@@ -186,7 +185,7 @@ fn throughput(runs: &[Run<'_>], scales: &Scales) -> Option<Charts> {
     (!figures.is_empty()).then(|| Charts { heading, figures, ..Charts::default() })
 }
 
-/// What workloads found in the server's cache; `None` where no run had one.
+/// Hit ratios of workloads in the server's cache; `None` if no run had one.
 fn hits(runs: &[Run<'_>], scales: &Scales) -> Option<Charts> {
     let caption = "Of the pages that reads asked for, those that were in the server's memory.";
     let figure = |run: &Run<'_>| {
@@ -254,7 +253,7 @@ fn percentiles(runs: &[Run<'_>]) -> Percentiles {
     }
 }
 
-/// Write cycles, a chart for each workload that makes them.
+/// Write cycles, one chart for each workload that has them.
 fn cycles(runs: &[Run<'_>]) -> Cycles {
     let chart = |run: &Run<'_>, workload: &WorkloadRecord| {
         let phase = |(number, phase): (usize, &Phase)| CycleRun {

@@ -1,5 +1,5 @@
-//! What a page is built of. Each section draws itself; where several runs make sense beside each
-//! other, it takes several and draws them on the same axes.
+//! The sections of a page. Each draws itself; those for which it makes sense take several runs and
+//! draw them on the same axes.
 
 mod charts;
 mod cycles;
@@ -28,29 +28,29 @@ use crate::sheet::Sheet;
 /// A part of a page.
 #[derive(Clone, Debug)]
 pub enum Section {
-    /// Whether what was asked of the run held.
+    /// The verdict on the run.
     RunVerdict(RunVerdict),
-    /// What to know when reading.
+    /// Notes for the reader.
     Notes(Notes),
-    /// Charts over time, or of one figure against another.
+    /// Charts over time, or of one figure as a function of another.
     Charts(Charts),
-    /// The phases, with what was done at their starts.
+    /// The phases, with the commands at their starts.
     Phases(Phases),
     /// Response times by percentile.
     Percentiles(Percentiles),
-    /// How response times were spread, over time.
+    /// Distribution of response times over time.
     HeatMap(HeatMap),
-    /// A figure over two axes.
+    /// A figure as a function of two others.
     Matrix(Matrix),
     /// Throughput and latency as the load grows.
     Knee(Knee),
     /// Write cycles.
     Cycles(Cycles),
-    /// What the host did meanwhile.
+    /// Statistics of the host.
     Host(Host),
     /// Figures in rows and columns.
     Tables(Tables),
-    /// The machine, and where a run comes from.
+    /// The machine, and the origin of the run.
     Facts(Facts),
     /// A plan, or the command that repeats a run.
     Preformatted(Preformatted),
@@ -76,7 +76,7 @@ impl Section {
     }
 }
 
-/// Sections become parts of a page by themselves.
+/// Converts each kind of section.
 macro_rules! part {
     ($($name:ident),+) => {
         $(

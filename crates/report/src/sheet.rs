@@ -1,10 +1,10 @@
-//! The body of a page under way: markup, and the numbers that make its ids unlike each other.
+//! The body of a page in progress: markup, and counters that make ids unique.
 
 use crate::chart::Width;
 use crate::markup::Markup;
 use crate::section::{Drawing, Figure};
 
-/// A page under way.
+/// A page in progress.
 #[derive(Default)]
 pub(crate) struct Sheet {
     pub out: Markup,
@@ -14,7 +14,7 @@ pub(crate) struct Sheet {
 }
 
 impl Sheet {
-    /// A section with its heading, which names it.
+    /// Adds a section with its heading, which also labels it.
     pub(crate) fn section(&mut self, class: &str, heading: &str, body: impl FnOnce(&mut Sheet)) {
         self.sections += 1;
         let id = format!("section-{}", self.sections);
@@ -28,14 +28,14 @@ impl Sheet {
         self.out.close("section");
     }
 
-    /// A paragraph, if it says something.
+    /// Adds a paragraph, unless it is empty.
     pub(crate) fn paragraph(&mut self, class: &str, text: &str) {
         if !text.is_empty() {
             self.out.text("p", &[("class", class)], text);
         }
     }
 
-    /// A chart with its heading and what stands below it; `small` ones stand beside each other.
+    /// Adds a chart with heading and caption; `small` ones are side by side.
     pub(crate) fn figure(&mut self, figure: &Figure, small: bool) {
         self.charts += 1;
         let id = format!("chart-{}", self.charts);
@@ -69,10 +69,10 @@ impl Sheet {
         self.out.close("figure");
     }
 
-    /// Something that may be wider than the page: it scrolls by itself, with the keyboard, too.
+    /// Adds something that may be wider than the page, in a box that scrolls, also by keyboard.
     pub(crate) fn wide(&mut self, says: &str, body: impl FnOnce(&mut Sheet)) {
         self.wide_boxes += 1;
-        // Regions are told apart by what they are called.
+        // Regions need distinct labels.
         let name = format!("{says}, table {}", self.wide_boxes);
         self.out.open("div", &[("class", "wide-box"), ("role", "region"), ("tabindex", "0"), ("aria-label", &name)]);
         body(self);

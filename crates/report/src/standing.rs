@@ -1,27 +1,27 @@
-//! The verdicts of a run in one sentence and one mark each, the same words wherever they are shown.
+//! Summarises the verdicts of a run as a sentence, with the same words wherever it is shown.
 
 use stats::{Outcome, Verdict};
 
-/// How many criteria held, did not, and cannot be said.
+/// Number of criteria by outcome.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Standing {
-    /// Held.
+    /// Passed.
     pub held: usize,
-    /// Cannot be said.
+    /// Cannot say.
     pub open: usize,
-    /// Did not hold.
+    /// Failed.
     pub failed: usize,
 }
 
 impl Standing {
-    /// Counts them.
+    /// Counts these verdicts.
     pub fn of(verdicts: &[Verdict]) -> Standing {
         let count = |outcome| verdicts.iter().filter(|verdict| verdict.outcome == outcome).count();
         Standing { held: count(Outcome::Pass), open: count(Outcome::CannotSay), failed: count(Outcome::Fail) }
     }
 
-    /// The run as a whole: it fails with one criterion, and holds only when all of them do. `None`
-    /// without criteria.
+    /// The overall outcome: fail if any criterion fails, pass only if all pass. `None` without
+    /// criteria.
     pub fn outcome(self) -> Option<Outcome> {
         match self {
             Standing { failed: 1.., .. } => Some(Outcome::Fail),
@@ -31,7 +31,7 @@ impl Standing {
         }
     }
 
-    /// One sentence, the worst first: `1 of 4 did not hold, 1 cannot be said, 2 held`.
+    /// One sentence, worst outcome first: `1 of 4 did not hold, 1 cannot be said, 2 held`.
     pub fn sentence(self) -> String {
         let total = self.held + self.open + self.failed;
         if total == 0 {

@@ -1,15 +1,15 @@
 //! The table at the end of a run, in 80 columns: figures per phase and workload, then the verdicts,
 //! then the notes.
 //!
-//! Response times are from due to end, in milliseconds. The last two columns split the mean as the
-//! server tells it: the wait in its QoS gate, and the time in the disk below it. What is left is
-//! the way between client and server.
+//! Response times are from due to end, in milliseconds. The last two columns split the mean by the
+//! server's figures: the wait in its QoS gate, and the time in the disk below it. The rest is
+//! between client and server.
 
 use crate::relation::{self, Ceiling};
 use crate::{Paint, Standing, standing, text, words};
 use stats::{Histogram, Outcome, Phase, Recording, Tally, Verdict};
 
-/// The table's width in characters; no line is longer unless one figure is.
+/// Width of the table in characters; a line is longer only if a single figure is.
 pub const COLUMNS: usize = 80;
 
 /// The columns after the name, with their widths.
@@ -25,7 +25,7 @@ const HEADINGS: [(&str, usize); 8] = [
 ];
 const NAME_WIDTH: usize = 17;
 
-/// The whole: title, figures, verdicts and notes.
+/// The complete table: title, figures, verdicts and notes.
 pub fn render(recording: &Recording, paint: Paint) -> String {
     let parts = [
         title(recording, paint),
@@ -36,7 +36,7 @@ pub fn render(recording: &Recording, paint: Paint) -> String {
     parts.into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
-/// The figures alone, a block for each phase.
+/// Only the figures, with a block for each phase.
 pub fn figures(recording: &Recording, paint: Paint) -> String {
     let mut lines = Lines::default();
     let groups = format!("{:35}{:^29}{:>16}", "", "response time in ms", "mean in ms");
@@ -50,8 +50,7 @@ pub fn figures(recording: &Recording, paint: Paint) -> String {
     lines.0
 }
 
-/// The verdicts alone: the sentence on the whole, then each with its mark, its question and its
-/// reason.
+/// Only the verdicts: the summary, then each with its mark, its question and its reason.
 pub fn verdicts(verdicts: &[Verdict], paint: Paint) -> String {
     const INDENT: usize = 18;
     let mut lines = Lines::default();
@@ -103,8 +102,8 @@ fn notes(notes: &[String], paint: Paint) -> String {
     lines.0
 }
 
-/// A phase's heading, the ceilings in force, and a row for each workload and for those under a
-/// shared ceiling together.
+/// Adds a phase: heading, ceilings in force, a row for each workload, and one for the sum under
+/// each shared ceiling.
 fn phase(lines: &mut Lines, recording: &Recording, index: usize, ceilings: &[Ceiling<'_>], paint: Paint) {
     heading(lines, &recording.phases[index], paint);
     for limit in relation::limits_in_force(recording, ceilings, index) {
@@ -116,7 +115,7 @@ fn phase(lines: &mut Lines, recording: &Recording, index: usize, ceilings: &[Cei
     for workload in &recording.workloads {
         let Some(tally) = workload.tallies.get(index) else { continue };
         let name = text::printable(&format!("{}  {}", workload.name, relation::volume_of(workload)));
-        // A name that would be cut has a line of its own.
+        // A name that does not fit has a line of its own.
         if text::width(&name) > NAME_WIDTH - 2 {
             lines.push(format!("  {}", text::fit(&name, COLUMNS - 2)));
             lines.push(row("", &cells(tally)));
@@ -137,7 +136,7 @@ fn phase(lines: &mut Lines, recording: &Recording, index: usize, ceilings: &[Cei
     }
 }
 
-/// The phase's name and what it shows, beside the name where that leaves room.
+/// Adds the phase's name and what it shows, on the same line if there is room.
 fn heading(lines: &mut Lines, phase: &Phase, paint: Paint) {
     let mut names = wrapped(&phase.name, COLUMNS);
     let beside = names.pop().unwrap_or_default();
@@ -170,7 +169,7 @@ fn mean_of(histogram: &Histogram) -> String {
     if histogram.count() == 0 { "–".into() } else { text::millis(histogram.mean()) }
 }
 
-/// A name and some of the columns.
+/// A row of a name and some of the columns.
 fn row(name: &str, cells: &[String]) -> String {
     let mut line = format!("  {name:<width$}", width = NAME_WIDTH - 2);
     for (cell, (_, width)) in cells.iter().zip(HEADINGS) {
@@ -192,7 +191,7 @@ fn paint_outcome(paint: Paint, outcome: Option<Outcome>, words: &str) -> String 
     }
 }
 
-/// Text line by line, each ended.
+/// Lines of text, each with a line end.
 #[derive(Default)]
 struct Lines(String);
 

@@ -1,13 +1,12 @@
-//! Numbers and lines as people read them, in one place, so that the table, the page and the live
-//! view agree.
+//! Formats numbers and lines for people, in one place, so that table, page and live view agree.
 //!
-//! Lengths are counted in characters; what comes from outside passes [`printable`] first, so that a
-//! name cannot move the cursor or break a line.
+//! Lengths are in characters. External text passes through [`printable`] first, so that a name can
+//! neither move the cursor nor break a line.
 
 use block::Span;
 use stats::{Counts, Machine, Scale};
 
-/// A whole number with a comma between thousands: `1,234,567`.
+/// A whole number with thousands separators: `1,234,567`.
 pub fn thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut out = String::with_capacity(digits.len() + digits.len() / 3);
@@ -20,14 +19,14 @@ pub fn thousands(number: u64) -> String {
     out
 }
 
-/// A rate of operations, rounded to a whole number with thousands apart; below ten with one
-/// decimal, because there a whole number hides up to a twentieth: `12,346`, `10`, `3.4`, `0`.
+/// A rate of operations as a whole number with thousands separators; below ten with one decimal,
+/// because rounding would change it by up to a twentieth: `12,346`, `10`, `3.4`, `0`.
 pub fn iops(rate: f64) -> String {
     if rate > 0.0 && rate < 9.95 { format!("{rate:.1}") } else { thousands(rate.round() as u64) }
 }
 
-/// A number with at least three significant digits where its size allows: `1,204`, `45.1`, `2.28`,
-/// `0.085`. Nothing below a thousandth is told apart from zero.
+/// A number with at least three significant digits if its size allows: `1,204`, `45.1`, `2.28`,
+/// `0.085`. Anything below a thousandth is zero.
 pub fn significant(number: f64) -> String {
     if number >= 99.95 {
         thousands(number.round() as u64)
@@ -42,22 +41,21 @@ pub fn significant(number: f64) -> String {
     }
 }
 
-/// As [`significant`], without decimals that are zero, for numbers that were chosen and not
-/// measured: `40`, `2.5`.
+/// [`significant`] without trailing zeros, for numbers that were chosen and not measured: `40`,
+/// `2.5`.
 pub fn short(number: f64) -> String {
     let text = significant(number);
     if text.contains('.') { text.trim_end_matches('0').trim_end_matches('.').into() } else { text }
 }
 
-/// Bytes per second in MB/s (10^6 bytes) with one decimal, so that columns align; as
-/// [`significant`] prints them where that would be too coarse or too fine: `38.4`, `2.0`, `0.041`,
-/// `1,204`.
+/// Bytes per second in MB/s (10^6 bytes), with one decimal so that columns align; like
+/// [`significant`] if that would be too coarse or too fine: `38.4`, `2.0`, `0.041`, `1,204`.
 pub fn megabytes(bytes_per_second: f64) -> String {
     let megabytes = bytes_per_second / 1e6;
     if (0.95..999.95).contains(&megabytes) { format!("{megabytes:.1}") } else { significant(megabytes) }
 }
 
-/// The same, or a dash where operations do not tell their bytes.
+/// [`megabytes`], or a dash if the number of bytes is not known.
 pub fn megabytes_or_dash(counts: &Counts, bytes_per_second: f64) -> String {
     if counts.has_bytes() { megabytes(bytes_per_second) } else { "–".into() }
 }
@@ -67,7 +65,7 @@ pub fn millis(span: Span) -> String {
     significant(span.as_millis_f64())
 }
 
-/// The same, or a dash where it is not known.
+/// [`millis`], or a dash if the duration is not known.
 pub fn millis_or_dash(span: Option<Span>) -> String {
     span.map_or("–".into(), millis)
 }
@@ -79,7 +77,7 @@ pub fn clock(span: Span) -> String {
     if hours > 0 { format!("{hours}:{minutes:02}:{seconds:02}") } else { format!("{minutes}:{seconds:02}") }
 }
 
-/// Seconds with as many decimals as they need, at most one: `8`, `8.5`.
+/// Seconds with at most one decimal, if needed: `8`, `8.5`.
 pub fn seconds(span: Span) -> String {
     let tenths = (span.as_secs_f64() * 10.0).round() as u64;
     if tenths.is_multiple_of(10) {
@@ -89,22 +87,22 @@ pub fn seconds(span: Span) -> String {
     }
 }
 
-/// A time in milliseconds since 1970 as date and time: `2026-11-21 20:19:10 UTC`.
+/// Date and time of milliseconds since 1970: `2026-11-21 20:19:10 UTC`.
 pub fn date(unix_ms: u64) -> String {
     block::date(unix_ms / 1000, "%Y-%m-%d %H:%M:%S UTC")
 }
 
-/// The text on one line and without characters that steer a terminal; each becomes a space.
+/// The text with each control character replaced by a space, so that it is one line.
 pub fn printable(text: &str) -> String {
     text.chars().map(|c| if is_steering(c) { ' ' } else { c }).collect()
 }
 
-/// How many characters wide a text is.
+/// Width of a text in characters.
 pub fn width(text: &str) -> usize {
     text.chars().count()
 }
 
-/// The text if it fits into `columns`, else its start and an ellipsis.
+/// The text if it fits into `columns`, otherwise its start with an ellipsis.
 pub fn fit(text: &str, columns: usize) -> String {
     if width(text) <= columns {
         return text.into();
@@ -113,8 +111,8 @@ pub fn fit(text: &str, columns: usize) -> String {
     if columns == 0 { kept } else { kept.trim_end().to_string() + "…" }
 }
 
-/// The text in lines of at most `columns`, broken at spaces but not before a percent sign; a longer
-/// word is cut. Never empty.
+/// Splits text into lines of at most `columns`, at spaces but not before a percent sign; longer
+/// words are cut. Never empty.
 pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     const NO_BREAK: char = '\u{a0}';
     let columns = columns.max(1);
@@ -144,20 +142,20 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
     lines.into_iter().map(|line| line.replace(NO_BREAK, " ")).collect()
 }
 
-/// `one` with a count of one, else `many`: `1 run`, `2 runs`.
+/// A count with its noun, `one` for a count of one and `many` otherwise: `1 run`, `2 runs`.
 pub fn count(number: usize, one: &str, many: &str) -> String {
     format!("{} {}", thousands(number as u64), if number == 1 { one } else { many })
 }
 
-/// When and on what something was measured, in a line:
-/// `2026-11-21 20:45:00 UTC · vm · 2 cores · io_uring`.
+/// When and on what something was measured, one line: `2026-11-21 20:45:00 UTC · vm · 2 cores ·
+/// io_uring`.
 pub fn facts(unix_ms: u64, machine: &Machine) -> String {
     let cores = (machine.cores > 0).then(|| count(machine.cores as usize, "core", "cores"));
     let facts = [Some(date(unix_ms)), Some(machine.host.clone()), cores, Some(machine.backend.clone())];
     facts.into_iter().flatten().filter(|fact| !fact.is_empty()).collect::<Vec<_>>().join(" · ")
 }
 
-/// How the plan was scaled to the machine, in a sentence; `None` when it was not.
+/// How the plan was scaled to the machine, one sentence; `None` if it was not.
 pub fn scale(scale: Option<Scale>) -> Option<String> {
     let Scale { factor, published_iops, measured_iops } = scale?;
     let start = format!("Depths and limits × {}", significant(factor));
@@ -172,7 +170,7 @@ pub fn scale(scale: Option<Scale>) -> Option<String> {
     })
 }
 
-/// Control characters, and those that turn the direction of writing.
+/// Control characters, and those that change the writing direction.
 fn is_steering(c: char) -> bool {
     c.is_control() || matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -213,7 +211,7 @@ mod tests {
 
     #[test]
     fn dates_are_gregorian() {
-        // Day counts from `date -u -d DATE +%s` / 86400.
+        // The day counts come from `date -u -d DATE +%s` / 86400.
         assert_eq!(date(0), "1970-01-01 00:00:00 UTC");
         assert_eq!(date(951_782_400_000), "2000-02-29 00:00:00 UTC");
         assert_eq!(date(1_709_251_199_999), "2024-02-29 23:59:59 UTC");
@@ -244,7 +242,7 @@ mod tests {
     }
 
     proptest! {
-        /// No line is longer than asked, and no character but spaces is lost or added.
+        /// No line is longer than asked, and only spaces are lost.
         #[test]
         fn wrapping_keeps_every_character(text in "[a-zé ]{0,60}", columns in 1usize..20) {
             let lines = wrap(&text, columns);

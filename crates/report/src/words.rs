@@ -1,5 +1,4 @@
-//! The names of figures, one for each, wherever it is shown: in the table, on the page, in the live
-//! view.
+//! The names of figures: the same in the table, on the page and in the live view.
 
 /// Operations per second.
 pub(crate) const IOPS: &str = "IOPS";
@@ -17,9 +16,9 @@ pub(crate) const P999: &str = "p99.9";
 pub(crate) const LONGEST: &str = "longest";
 /// The mean wait in the QoS gate.
 pub(crate) const IN_QOS: &str = "in QoS";
-/// The mean time in the disk, or in whatever serves below the gate.
+/// The mean time in the disk, or in whatever else is below the gate.
 pub(crate) const IN_DISK: &str = "in disk";
 /// What held a workload back.
 pub(crate) const HELD_BACK_BY: &str = "held back by";
-/// How the floor fared that a workload is under.
+/// State of the floor that covers a workload.
 pub(crate) const FLOOR: &str = "floor";

@@ -1,29 +1,30 @@
 //! Tables with native charts as a workbook (XLSX) for spreadsheets.
 //!
-//! Cells are figures or words. Words are written as such: what begins with `=` is no formula, and
-//! nothing of it becomes markup or a link.
+//! Cells are figures or text. Text that begins with `=` is not a formula, and no text becomes
+//! markup or a link.
 
 use rust_xlsxwriter as xlsx;
 use xlsx::{ChartLegendPosition, ChartType};
 
-/// The most rows of a sheet, its head included.
+/// Maximum number of rows of a sheet, including its head.
 pub const ROWS_MAX: usize = 1_048_576;
-/// The longest words of a cell; what is longer is cut.
+/// Maximum length of a cell's text; longer text is cut.
 const WORDS_MAX: usize = 32_767;
-/// The widest column, in letters: a path of usual length.
+/// Maximum width of a column in characters: a path of usual length.
 const WIDTH_MAX: usize = 60;
 
-/// Colours of columns and of the line before them, told apart without seeing colours as well.
+/// Colours of columns and of lines in front of them, which can be distinguished without colour
+/// vision.
 const COLUMNS: &str = "7FA7D9";
 const LINES: &str = "8A2B0E";
 
 /// A workbook.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Workbook {
-    /// What it is about.
+    /// Its title.
     pub title: String,
-    /// When what it shows was measured, in seconds since 1970 (UTC): the same figures make the same
-    /// file.
+    /// Time of the measurement, in seconds since 1970 (UTC). It is also the file's date, so that
+    /// equal figures make equal files.
     pub made_unix_s: u64,
     /// Its sheets, in their order.
     pub sheets: Vec<Sheet>,
@@ -32,9 +33,9 @@ pub struct Workbook {
 /// A table, and charts of its columns.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Sheet {
-    /// Its name: up to 31 letters without `[]:*?/\`.
+    /// Its name: up to 31 characters, without `[]:*?/\`.
     pub name: String,
-    /// The heads of its columns; without any there is no row of heads.
+    /// Headings of its columns; if empty there is no row of headings.
     pub heads: Vec<String>,
     /// Its rows.
     pub rows: Vec<Vec<SheetValue>>,
@@ -42,14 +43,14 @@ pub struct Sheet {
     pub charts: Vec<Chart>,
 }
 
-/// What is in a cell.
+/// The value of a cell.
 #[derive(Clone, Debug, PartialEq)]
 pub enum SheetValue {
-    /// Nothing: not known.
+    /// Not known.
     Empty,
     /// A figure.
     Number(f64),
-    /// Words.
+    /// Text.
     Words(String),
 }
 
@@ -58,25 +59,25 @@ pub enum SheetValue {
 pub struct Chart {
     /// Its heading.
     pub title: String,
-    /// The number of the column across.
+    /// Index of the column for the horizontal axis.
     pub across: usize,
-    /// What is across.
+    /// Title of the horizontal axis.
     pub across_name: String,
-    /// Numbers of columns that are drawn as columns, on an axis at the right if there are lines as
-    /// well.
+    /// Indices of the table's columns that are drawn as columns, on an axis at the right if there
+    /// are lines too.
     pub columns: Vec<usize>,
-    /// What the columns are.
+    /// Title of their axis.
     pub columns_name: String,
-    /// Numbers of columns that are drawn as lines, on the axis at the left.
+    /// Indices of the table's columns that are drawn as lines, on the axis at the left.
     pub lines: Vec<usize>,
-    /// What the lines are.
+    /// Title of their axis.
     pub lines_name: String,
 }
 
-/// A workbook that cannot be made.
+/// Why a workbook could not be made.
 #[derive(Debug, thiserror::Error)]
 pub enum WorkbookError {
-    /// More rows than a sheet has.
+    /// Too many rows for a sheet.
     #[error(
         "{sheet}: has {rows} rows, and a sheet of a workbook has room for {}; export fewer runs, or as CSV",
         ROWS_MAX - 1
@@ -84,10 +85,10 @@ pub enum WorkbookError {
     TooLong {
         /// The sheet.
         sheet: String,
-        /// How many rows.
+        /// Its number of rows.
         rows: usize,
     },
-    /// What writes it refused.
+    /// An error of the library that writes it.
     #[error("the workbook cannot be made")]
     Refused(#[from] xlsx::XlsxError),
 }
@@ -105,10 +106,10 @@ impl From<&str> for SheetValue {
 }
 
 impl Workbook {
-    /// The file's bytes.
+    /// The content of the file.
     ///
     /// # Errors
-    /// A sheet has too many rows, or a name that none may have.
+    /// A sheet has too many rows, or an invalid name.
     pub fn render(&self) -> Result<Vec<u8>, WorkbookError> {
         let mut book = xlsx::Workbook::new();
         let made = xlsx::ExcelDateTime::from_timestamp(i64::try_from(self.made_unix_s).unwrap_or(0))?;
@@ -146,11 +147,11 @@ impl Sheet {
         for (column, width) in self.widths().into_iter().enumerate() {
             out.set_column_width(column as u16, width)?;
         }
-        // On paper as many columns as there are, and the charts beside them.
+        // All columns on the width of a page when printed.
         out.set_landscape().set_print_fit_to_pages(1, 0);
         let beside = self.widths().len() as u16;
         for (number, chart) in self.charts.iter().enumerate() {
-            // 22 rows of 20 pixels are a chart of 440 and a gap.
+            // 22 rows of 20 pixels: a chart of 440 and a gap.
             out.insert_chart_with_offset(number as u32 * 22, beside, &self.chart(chart), 20, 10)?;
         }
         Ok(())
@@ -160,7 +161,7 @@ impl Sheet {
         u32::from(!self.heads.is_empty())
     }
 
-    /// As wide as what stands in each column.
+    /// Width of each column, from its longest text.
     fn widths(&self) -> Vec<f64> {
         let width = |cell: &SheetValue| match cell {
             SheetValue::Words(words) => words.chars().count(),
@@ -200,7 +201,7 @@ impl Sheet {
         first
     }
 
-    /// Series of one kind; beside those of the other, columns are on the second axis.
+    /// Series of one kind. If there are both kinds, columns use the second axis.
     fn series(&self, kind: ChartType, columns: &[usize], chart: &Chart, both: bool) -> xlsx::Chart {
         let mut drawn = xlsx::Chart::new(kind);
         let (first, last) = (self.first_row(), self.first_row() + (self.rows.len().max(1) - 1) as u32);
@@ -209,8 +210,8 @@ impl Sheet {
             let series = drawn.add_series().set_categories(at(chart.across)).set_values(at(*column));
             series.set_name((self.name.as_str(), 0, *column as u16));
             if both && kind == ChartType::Column {
-                // A spreadsheet draws the second axis over the first: the line is seen through the
-                // columns.
+                // Spreadsheets draw the second axis in front, so the columns are transparent and
+                // the line is visible.
                 let fill = xlsx::ChartSolidFill::new().set_color(COLUMNS).set_transparency(50).to_owned();
                 series.set_secondary_axis(true).set_format(xlsx::ChartFormat::new().set_solid_fill(&fill));
             } else if both {
@@ -221,7 +222,7 @@ impl Sheet {
     }
 }
 
-/// As long as a cell may be.
+/// The text cut to the maximum length of a cell.
 fn cut(words: &str) -> String {
     words.chars().take(WORDS_MAX).collect()
 }

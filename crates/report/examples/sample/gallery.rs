@@ -1,5 +1,5 @@
-//! A page with every kind of section that a run of a plan has not: made-up figures, the same on
-//! every machine.
+//! A page with every kind of section that is not on a plan's page, with figures that are the same
+//! on every machine.
 
 use block::Span;
 use report::Page;
@@ -40,14 +40,14 @@ fn verdict() -> RunVerdict {
     }
 }
 
-/// Two minutes of a disk whose cache is full every 40 seconds, and the same with a limit.
+/// Two minutes of a disk whose cache fills every 40 seconds, without and with a limit.
 fn heat() -> HeatMap {
     let slices = |limited: bool| {
         let slice = |second: u64| {
             let mut histogram = Histogram::new();
             let full = !limited && second % 40 > 28;
             for n in 0..500u64 {
-                // A spread of about one to three, with a tail every 50th.
+                // Values vary by a factor of about three, with a tail at every 50th.
                 let spread = 1000 + (n * n * 7919 + second * 104_729) % 2000;
                 let slow = if full { 30 } else { 1 } * if n % 50 == 0 { 9 } else { 1 };
                 histogram.record(Span::from_micros(spread / 4 * slow));

@@ -1,10 +1,10 @@
-//! The live view of a recording, as it was after some of its seconds.
+//! The live view at some time during a recording.
 
 use block::Span;
 use report::live::{LiveState, LiveWorkload};
 use stats::{Recording, WorkloadRecord};
 
-/// The live view of `recording` after so many of its seconds.
+/// The live view of `recording` after its first `seconds`.
 pub fn after(recording: &Recording, seconds: usize) -> LiveState {
     let elapsed = Span::from_secs(seconds as u64);
     let ended = recording.phases.iter().filter(|phase| phase.end <= elapsed).count();

@@ -1,5 +1,5 @@
-//! Writes every form of a made-up recording into a folder, to look at:
-//! `cargo run -p report --example sample -- DIR`.
+//! Writes every form of a sample recording to a folder: `cargo run -p report --example sample --
+//! DIR`.
 
 mod gallery;
 mod live_view;

@@ -1,7 +1,7 @@
-//! A made-up recording of the noisy neighbour: seven phases of eight seconds, three hosts, a volume
-//! each. The rates follow the published test (about 7,000 IOPS each; one host sixteen-fold;
-//! ceilings of 10,000, 1,000 and 2,000 IOPS; 3,000 shared) at half its size; response times follow
-//! from the depths by Little's law.
+//! A sample recording of the noisy neighbour: seven phases of eight seconds, and three hosts with a
+//! volume each. The rates are those of the published test (about 7,000 IOPS each; one host sixteen
+//! times; ceilings of 10,000, 1,000 and 2,000 IOPS; 3,000 shared) at half its size. Response times
+//! follow from the depths by Little's law.
 
 use block::{Bytes, Span, Time};
 use stats::run::Times;
@@ -15,8 +15,8 @@ const POLICY: &str = "policy1";
 const GROUP: &str = "policy1-shared";
 const MB: u64 = 1_000_000;
 
-/// A phase as it is to look: its name, what it shows, the published commands, and for each host its
-/// rate in IOPS, how long it is in the device, and what holds it back.
+/// A phase: its name, what it shows, the published commands, and for each host its rate in IOPS,
+/// its time in the device, and what holds it back.
 struct Scene {
     name: &'static str,
     about: &'static str,
@@ -34,7 +34,7 @@ struct Host {
     held_by: HeldBy,
 }
 
-/// The whole recording.
+/// The complete recording.
 pub fn recording() -> Recording {
     let scenes = scenes();
     let phases: Vec<Phase> = scenes.iter().enumerate().map(|(i, scene)| phase(i as u64, scene)).collect();
@@ -165,8 +165,7 @@ fn workload(host: usize, scenes: &[Scene], volume: &mut DispatchTrace, chance: &
         for second in 0..SECONDS_A_PHASE {
             let start = Span::from_secs(index as u64 * SECONDS_A_PHASE + second);
             let interval = one_second(start, scene.hosts[host], &mut tally, volume, chance);
-            // The volumes are the first objects of the recording, and their shared group is the one
-            // after them.
+            // The volumes are the first objects of the recording, followed by their shared group.
             let held_at = match interval.held_by {
                 HeldBy::CeilingIops => Some(host as u32),
                 HeldBy::SharedIops => Some(3),
@@ -179,10 +178,10 @@ fn workload(host: usize, scenes: &[Scene], volume: &mut DispatchTrace, chance: &
     record
 }
 
-/// One second of one host; its requests are added to the phase's tally and the volume's trace.
+/// Makes one second of a host, and adds its requests to the phase's tally and the volume's trace.
 fn one_second(start: Span, host: Host, tally: &mut Tally, volume: &mut DispatchTrace, chance: &mut Chance) -> Interval {
     let limited = matches!(host.held_by, HeldBy::CeilingIops | HeldBy::SharedIops);
-    // What a limit holds varies by a request or so; what the disk gives, by a few percent.
+    // A rate held by a limit varies by about a request, that of the disk by a few percent.
     let ops = if limited { host.iops.round() } else { (host.iops * (1.0 + 0.05 * (chance.next() - 0.5))).round() };
     let wait_ms = if limited { host.depth / ops * 1e3 - host.device_ms } else { 0.002 };
     let (mut response, mut device) = (Histogram::new(), Histogram::new());
@@ -316,7 +315,7 @@ fn machine() -> Machine {
     }
 }
 
-/// SplitMix64 (Steele, Lea and Flood, 2014), as numbers in (0, 1].
+/// A SplitMix64 source (Steele, Lea and Flood, 2014) of numbers in (0, 1].
 struct Chance(u64);
 
 impl Chance {

@@ -1,18 +1,18 @@
-//! An axis: from a figure to a place on the drawing, with ticks at round numbers.
+//! An axis: maps figures to positions in the drawing, with ticks at round numbers.
 
 use crate::text;
 use block::Span;
 
-/// Steps in seconds that suit a clock, up to a day.
+/// Tick distances in seconds that suit times, up to a day.
 const CLOCK_STEPS: [f64; 20] = [
     0.1, 0.2, 0.5, 1.0, 2.0, 5.0, 10.0, 20.0, 30.0, 60.0, 120.0, 300.0, 600.0, 1200.0, 1800.0, 3600.0, 7200.0,
     21_600.0, 43_200.0, 86_400.0,
 ];
 /// The percentiles that have a tick.
 const PERCENTILES: [f64; 8] = [0.0, 50.0, 90.0, 99.0, 99.9, 99.99, 99.999, 99.9999];
-/// Steps that a vertical axis is rounded up to.
+/// Number of steps for rounding up the end of a vertical axis.
 const STEPS_UP: u32 = 5;
-/// Steps that a horizontal axis of figures is rounded to.
+/// Number of steps for rounding the ends of a horizontal axis of figures.
 const STEPS_ACROSS: u32 = 8;
 
 /// A range of figures.
@@ -25,18 +25,18 @@ pub struct Axis {
     say: fn(f64) -> String,
 }
 
-/// How figures lie on it.
+/// The scale of an axis.
 #[derive(Clone, Debug, PartialEq)]
 enum Scale {
     /// Equal steps.
     Linear,
-    /// Seconds, said as on a clock.
+    /// Seconds, with labels like a clock.
     Clock,
-    /// Each decade is equally wide.
+    /// Logarithmic.
     Log,
-    /// Percent; each further nine is equally wide.
+    /// Percentages; each further nine is equally wide.
     Nines,
-    /// A place for each name.
+    /// One position for each name.
     Places(Vec<String>),
 }
 
@@ -48,8 +48,7 @@ impl Axis {
         Axis::of(0.0, (most / step).ceil() * step, Scale::Linear, text::short)
     }
 
-    /// From zero as well, unless all between `least` and `most` would lie in the right part of it
-    /// alone.
+    /// From zero, unless all figures from `least` to `most` would be at the right end.
     pub fn around(least: f64, most: f64) -> Axis {
         if !(least > most * 0.4 && least < most) {
             let most = if most > 0.0 && most.is_finite() { most } else { 1.0 };
@@ -57,17 +56,17 @@ impl Axis {
             return Axis::of(0.0, (most / step).ceil() * step, Scale::Linear, text::short);
         }
         let step = round_step((most - least) / f64::from(STEPS_ACROSS));
-        // A step to spare on either side, so that no point lies on the frame.
+        // A spare step on either side keeps points off the frame.
         let (low, high) = ((least / step).ceil() * step - step, (most / step).floor() * step + step);
         Axis::of(low, high, Scale::Linear, text::short)
     }
 
-    /// Seconds from zero to exactly `most`, with ticks that suit a clock.
+    /// Seconds from zero to exactly `most`, with ticks that suit times.
     pub fn seconds(most: f64) -> Axis {
         Axis::of(0.0, if most > 0.0 { most } else { 1.0 }, Scale::Clock, text::short)
     }
 
-    /// Logarithmic, over the whole decades that hold `least` to `most`.
+    /// Logarithmic, over the whole decades that contain `least` to `most`.
     pub fn decades(least: f64, most: f64) -> Axis {
         let least = if least > 0.0 && least.is_finite() { least } else { 1.0 };
         let low = 10f64.powf(least.log10().floor());
@@ -75,27 +74,27 @@ impl Axis {
         Axis::of(low, high, Scale::Log, text::short)
     }
 
-    /// The same for times in milliseconds, which are said in the unit that suits.
+    /// [`Axis::decades`] for times in milliseconds, with labels in suitable units.
     pub fn milliseconds(least: f64, most: f64) -> Axis {
         Axis { say: tick_of_millis, ..Axis::decades(least, most) }
     }
 
-    /// Percent from 0 to `most`, 99.9999 at most; 90 % to 99 % is as wide as 99 % to 99.9 %.
+    /// Percentages from 0 to `most`, at most 99.9999; 90 % to 99 % is as wide as 99 % to 99.9 %.
     pub fn percentiles(most: f64) -> Axis {
         Axis::of(0.0, most.clamp(99.0, 99.9999), Scale::Nines, say_percent)
     }
 
-    /// A place for each name, from left to right; that of number `n` is from `n` to `n + 1`.
+    /// One position for each name, from left to right; number `n` is from `n` to `n + 1`.
     pub fn places(names: Vec<String>) -> Axis {
         Axis::of(0.0, names.len().max(1) as f64, Scale::Places(names), text::short)
     }
 
-    /// With what it counts.
+    /// Sets the unit.
     pub fn unit(self, unit: impl Into<String>) -> Axis {
         Axis { unit: unit.into(), ..self }
     }
 
-    /// With how a tick is said.
+    /// Sets the format of tick labels.
     pub fn said(self, say: fn(f64) -> String) -> Axis {
         Axis { say, ..self }
     }
@@ -114,7 +113,7 @@ impl Axis {
         self.high
     }
 
-    /// What it counts.
+    /// The unit.
     pub(super) fn counts(&self) -> &str {
         &self.unit
     }
@@ -124,9 +123,9 @@ impl Axis {
         self.scale == Scale::Clock
     }
 
-    /// Which part of the axis, 0 to 1, a figure lies at; `None` when it lies outside.
+    /// The position of a figure on the axis, from 0 to 1; `None` if it is outside.
     pub(super) fn part(&self, figure: f64) -> Option<f64> {
-        // A hair's breadth of rounding does not put a figure outside.
+        // Tolerates rounding errors.
         let slack = (self.high - self.low) * 1e-9;
         if !(self.low - slack..=self.high + slack).contains(&figure) {
             return None;
@@ -139,8 +138,8 @@ impl Axis {
         })
     }
 
-    /// The figures with a tick and what they say, from low to high; about `most` of them at most
-    /// where that can be chosen.
+    /// The ticks and their labels in ascending order; about `most` of them, if the scale allows a
+    /// choice.
     pub(super) fn ticks(&self, most: u32) -> Vec<(f64, String)> {
         let say = |figure| (figure, (self.say)(figure));
         match &self.scale {
@@ -175,12 +174,12 @@ fn steps(low: f64, high: f64, step: f64) -> impl Iterator<Item = f64> {
 /// The smallest of 1, 2 and 5 times a power of ten that is at least `least`.
 fn round_step(least: f64) -> f64 {
     let power = 10f64.powf(least.log10().floor());
-    // A hair's breadth of rounding in the power does not ask for the next step.
+    // Tolerates a rounding error in the power.
     let fits = |mantissa: &f64| mantissa * power >= least * (1.0 - 1e-9);
     [1.0, 2.0, 5.0].into_iter().find(fits).unwrap_or(10.0) * power
 }
 
-/// The second of a run as its axis says it: `20 s` in short runs, minutes and hours in longer ones.
+/// A second of a run as a label: `20 s` in short runs, minutes and hours in longer ones.
 fn clock(second: f64, whole: f64) -> String {
     if whole < 120.0 && second.fract() == 0.0 {
         format!("{second} s")
@@ -191,7 +190,7 @@ fn clock(second: f64, whole: f64) -> String {
     }
 }
 
-/// A power of ten of milliseconds in the unit that suits.
+/// A power of ten of milliseconds in a suitable unit.
 fn tick_of_millis(millis: f64) -> String {
     match millis {
         0.9e3.. => format!("{} s", text::short(millis / 1e3)),
@@ -225,8 +224,8 @@ mod tests {
         assert_eq!(figures(&Axis::from_zero(f64::INFINITY), 5).len(), 6);
     }
 
-    /// 73 800 to 147 600: the range of 73 800 has steps of 10 000. One point alone, or one near
-    /// zero, begins at zero.
+    /// 73 800 to 147 600: the range of 73 800 has steps of 10 000. A single point, or one near
+    /// zero, makes the axis begin at zero.
     #[test]
     fn an_axis_begins_at_zero_unless_all_is_far_from_there() {
         let range = |least, most| (Axis::around(least, most).low, Axis::around(least, most).high);

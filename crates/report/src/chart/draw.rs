@@ -1,4 +1,4 @@
-//! A chart as SVG, at one of its widths.
+//! Draws a chart as SVG at one of its widths.
 
 mod level;
 
@@ -7,11 +7,11 @@ use super::{Axis, Band, Cell, Chart, Column, Look, Mark, Stretch, Width};
 use crate::markup::{Markup, place};
 use crate::text;
 
-/// A name at the right has room for so many characters at most.
+/// Maximum number of characters for names at the right.
 const NAME_MOST: usize = 28;
-/// Between the frame and what its ticks say.
+/// Distance between the frame and tick labels.
 const TICK_GAP: f64 = 8.0;
-/// What six digits are wider in fonts with wide ones than texts are on average.
+/// Extra width of six digits in fonts where digits are wider than average text.
 const WIDE_DIGITS: f64 = 4.0;
 /// Radius of a point.
 const DOT: f64 = 3.0;
@@ -20,10 +20,10 @@ const DOT: f64 = 3.0;
 struct Measures {
     width: f64,
     left: f64,
-    /// Times the height of a wide drawing, and at least so much.
+    /// Factor for the height of the wide drawing, and minimum height.
     height: (f64, f64),
     ticks: u32,
-    /// Whether names stand at the ends of their lines.
+    /// Whether names are at the ends of their lines.
     names_at_ends: bool,
 }
 
@@ -37,17 +37,17 @@ impl Width {
         }
     }
 
-    /// How wide the drawing is.
+    /// Width of the drawing.
     pub(crate) fn pixels(self) -> f64 {
         self.measures().width
     }
 
-    /// Where the frame of a chart begins if its ticks are no longer than usual.
+    /// Left edge of a chart's frame, if tick labels have their usual length.
     pub(crate) fn left(self) -> f64 {
         self.measures().left
     }
 
-    /// Where the frame ends if names with so many characters stand at its right.
+    /// Right edge of the frame, with room for names of `room` characters.
     pub(crate) fn right(self, room: usize) -> f64 {
         let Measures { width, names_at_ends, .. } = self.measures();
         width - if names_at_ends { names::room_for(room.min(NAME_MOST)) } else { 10.0 }
@@ -65,7 +65,7 @@ impl Width {
     }
 }
 
-/// What stands below the drawing.
+/// An entry of the key below the drawing.
 struct Entry {
     text: String,
     class: String,
@@ -77,7 +77,7 @@ enum Swatch {
     Box,
 }
 
-/// A drawing under way.
+/// A drawing in progress.
 struct Drawing<'c> {
     chart: &'c Chart,
     measures: Measures,
@@ -177,7 +177,7 @@ impl Drawing<'_> {
             self.svg.close("rect");
             let above = match band.number {
                 _ if all_fit => whole(band),
-                // Without a number the name's last word stands for it: `9` for `run 9`.
+                // Without a number the last word of the name is used: `9` for `run 9`.
                 0 => band.name.rsplit(' ').next().unwrap_or_default().to_owned(),
                 number => number.to_string(),
             };
@@ -206,7 +206,7 @@ impl Drawing<'_> {
         for (figure, says) in chart.x.ticks(self.measures.ticks) {
             let Some(x) = self.x(figure).filter(|_| !says.is_empty()) else { continue };
             self.straight("grid", [x, x, bottom, bottom + 5.0]);
-            // Labels that would touch the one before, or leave the drawing, are left out.
+            // Labels that would touch the one before, or extend beyond the drawing, are left out.
             let half = names::width_of(&says) / 2.0;
             if x - half >= free && x - half >= 0.0 && x + half - 4.0 <= self.measures.width {
                 self.label(x, bottom + 19.0, "tick x", &says);
@@ -215,7 +215,7 @@ impl Drawing<'_> {
         }
         let unit = chart.y.counts();
         if !unit.is_empty() {
-            // At the end of the ticks where it is short enough to stand over them.
+            // Above the tick labels, if it is short enough.
             match names::width_of(unit) + 16.0 <= left {
                 true => self.label(left - 8.0, top - 12.0, "unit", unit),
                 false => self.label(2.0, top - 12.0, "unit long", unit),
@@ -239,7 +239,7 @@ impl Drawing<'_> {
                 self.name(last, name, &class, Swatch::Line);
             }
             Mark::Area { lower, upper, name, look } => {
-                // One with a name stands for itself; one without is the spread of a line.
+                // An area with a name stands for itself; one without is the spread of a line.
                 let full = if name.is_empty() { "" } else { " full" };
                 self.area(lower, upper, &format!("{}{full}", look.class()));
                 let middle = |(low, high): (&Stretch, &Stretch)| Some((low.figure? + high.figure?) / 2.0);
@@ -257,7 +257,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// Names something at the right of the frame at its height, or below the drawing.
+    /// Puts a name at the right of the frame at height `at`, or into the key below the drawing.
     fn name(&mut self, at: Option<f64>, name: &str, class: &str, swatch: Swatch) {
         match at {
             _ if name.is_empty() => {}
@@ -267,7 +267,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// The left and right end of a stretch and its height.
+    /// Left end, right end and height of a figure's line.
     fn at(&self, stretch: &Stretch) -> Option<[String; 3]> {
         Some([self.x(stretch.from)?, self.x(stretch.to.min(self.chart.x.high()))?, self.y(stretch.figure?)?].map(place))
     }
@@ -321,7 +321,7 @@ impl Drawing<'_> {
     fn column(&mut self, column: &Column, look: Look) {
         let places = [self.x(column.from), self.x(column.to), self.y(column.base), self.y(column.top)];
         let [Some(x1), Some(x2), Some(low), Some(high)] = places else { return };
-        // What is there is seen.
+        // Boxes are never too small to be seen.
         let numbers = [x1, high, (x2 - x1).max(0.5), (low - high).max(0.5)].map(place);
         let ([x, y, width, height], class) = (&numbers, format!("column {}", look.class()));
         let attributes = [("class", class.as_str()), ("x", x), ("y", y), ("width", width), ("height", height)];
@@ -341,7 +341,7 @@ impl Drawing<'_> {
         self.svg.element("rect", &[("class", &class), ("x", x), ("y", y), ("width", width), ("height", height)]);
     }
 
-    /// The names at the right, moved apart where they would overlap.
+    /// Draws the names at the right, moved apart if they would overlap.
     fn names(&mut self) {
         let mut names = std::mem::take(&mut self.names);
         names.sort_by(|a, b| a.0.total_cmp(&b.0));
@@ -353,7 +353,7 @@ impl Drawing<'_> {
         }
     }
 
-    /// Draws the key and says how high the whole is.
+    /// Draws the key and returns the total height.
     fn key(&mut self) -> f64 {
         let [left, _, _, bottom] = self.frame;
         let end = bottom + 26.0 + if self.chart.x.counts().is_empty() { 0.0 } else { LINE };
@@ -389,7 +389,7 @@ impl Drawing<'_> {
         if rows == 0 { end } else { end + KEY_ROW * rows as f64 + 4.0 }
     }
 
-    /// The whole drawing; `style` is put inside, for a drawing that stands alone.
+    /// The complete drawing; `style` is embedded in a drawing that stands alone.
     fn finish(mut self, id: &str, width: Width, style: Option<&str>) -> String {
         let [left, right, top, bottom] = self.frame;
         let size = [place(self.measures.width), place(self.key())];
@@ -419,7 +419,7 @@ impl Drawing<'_> {
             svg.raw(&format!("<style>{style}</style>\n"));
             svg.element("rect", &[("class", "paper"), ("width", &size[0]), ("height", &size[1])]);
         } else if self.chart.x.is_time() {
-            // Where the page's script shows which second it tells of.
+            // A line by which the page's script marks the second that it shows.
             self.straight("cross", [-9.0, -9.0, top, bottom]);
         }
         svg.raw(&self.svg.finish());

@@ -1,43 +1,42 @@
-//! Where names stand: at the ends of their lines, moved apart where they would overlap, or in rows
+//! Positions of names: at the ends of their lines, moved apart if they would overlap, or in rows
 //! below the drawing.
 
 use crate::text;
 use std::ops::Range;
 
-/// Width of a character at 12 px, a little more than the usual fonts take on average.
+/// Width of a character at 12 px, a little more than the average of usual fonts.
 const CHARACTER: f64 = 6.6;
-/// Width of a bold one.
+/// Width of a bold character.
 const BOLD_CHARACTER: f64 = 7.6;
 /// Height of a line of text.
 pub(super) const LINE: f64 = 15.0;
 /// Height of a row of the key.
 pub(super) const KEY_ROW: f64 = 18.0;
-/// The swatch before an entry of the key, and what is between two entries.
+/// Width of the swatch before an entry of the key, and distance between entries.
 pub(super) const SWATCH: f64 = 20.0;
 const ENTRY_GAP: f64 = 12.0;
-/// Between the frame and the names at its right.
+/// Distance between the frame and the names at its right.
 pub(super) const NAME_GAP: f64 = 8.0;
 
-/// How wide a text is.
+/// Width of a text.
 pub(super) fn width_of(text: &str) -> f64 {
     text::width(text) as f64 * CHARACTER + 8.0
 }
 
-/// How much room at the right a name of so many characters needs.
+/// Width that a name of this many characters needs at the right.
 pub(super) fn room_for(characters: usize) -> f64 {
     (NAME_GAP + BOLD_CHARACTER * characters as f64).ceil()
 }
 
-/// How many characters a name may have in so much room.
+/// Number of characters that fit in this width.
 pub(super) fn characters_in(room: f64) -> usize {
     ((room - NAME_GAP) / BOLD_CHARACTER) as usize
 }
 
-/// Places at least `gap` apart and within `low..=high` where that has room for all, near the wanted
-/// ones (ascending).
+/// Positions near the wanted ones (ascending), at least `gap` apart, and within `low..=high` if all
+/// fit.
 pub(super) fn apart(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
-    // Groups of touching names, each as high as its members need, centred on the mean of what they
-    // want.
+    // Groups of touching names, each centred on the mean of its members' wanted positions.
     let mut groups: Vec<(f64, usize)> = Vec::new();
     for &place in wanted {
         let mut group = (place, 1);
@@ -60,14 +59,14 @@ pub(super) fn apart(wanted: &[f64], gap: f64, low: f64, high: f64) -> Vec<f64> {
     groups.into_iter().flat_map(members).collect()
 }
 
-/// The places of the entries of a key, `texts` with or without a swatch, in rows within
-/// `left..right`: the left end and the number of the row of each.
+/// Positions of the entries of a key (`texts` with or without a swatch) in rows within
+/// `left..right`: for each its left edge and the number of its row.
 pub(super) fn in_rows(texts: &[(String, bool)], left: f64, right: f64) -> Vec<(f64, usize)> {
     let (mut x, mut row) = (left, 0);
     let (mut places, mut before) = (Vec::new(), false);
     for (text, has_swatch) in texts {
         let wide = width_of(text) + if *has_swatch { SWATCH } else { 0.0 };
-        // What has a swatch begins a row of its own below what has none.
+        // The first entry with a swatch begins a new row.
         let is_first = *has_swatch && !std::mem::replace(&mut before, *has_swatch);
         if x > left && (is_first || x + wide > right) {
             (x, row) = (left, row + 1);
@@ -78,9 +77,9 @@ pub(super) fn in_rows(texts: &[(String, bool)], left: f64, right: f64) -> Vec<(f
     places
 }
 
-/// The left end and the baseline of a name `width` long for the height `at`: above or below it, at
-/// the left or the right end of `across`, the first of these within `down` where no line goes;
-/// above at the left if there is none.
+/// Left edge and baseline of a name of this width at height `at`: above or below, at the left or
+/// right end of `across`. The first of these within `down` that hides no line; above at the left if
+/// there is none.
 pub(super) fn free_place(
     lines: &[Vec<(f64, f64)>],
     across: Range<f64>,
@@ -101,8 +100,7 @@ pub(super) fn free_place(
     found.unwrap_or((left, above))
 }
 
-/// Whether the straight line between two places, the first not right of the second, goes through a
-/// box.
+/// Whether the straight line between two points, given from left to right, crosses a box.
 fn touches((from, to): ((f64, f64), (f64, f64)), x: Range<f64>, y: Range<f64>) -> bool {
     if to.0 < x.start || from.0 > x.end {
         return false;
@@ -139,8 +137,8 @@ mod tests {
         assert_eq!(in_rows(&[long.clone(), long], 0.0, 200.0)[1], (0.0, 1), "a row each, however long");
     }
 
-    /// A limit at height 100 across 0 to 400, its name 60 wide: above it at y 80 to 98, below at
-    /// 100 to 118.
+    /// A limit at height 100 from 0 to 400 with a name 60 wide: above it at y from 80 to 98, below
+    /// from 100 to 118.
     #[test]
     fn a_limits_name_hides_no_line_if_it_can() {
         let place = |lines: &[Vec<(f64, f64)>]| free_place(lines, 0.0..400.0, 100.0, 60.0, 0.0..300.0);
@@ -158,7 +156,7 @@ mod tests {
     }
 
     proptest! {
-        /// With room for all, names are in order, at least a gap apart, and inside the frame.
+        /// If all fit, names are in order, at least a gap apart, and inside the frame.
         #[test]
         fn names_never_overlap(mut wanted in prop::collection::vec(0.0..200.0f64, 1..10)) {
             wanted.sort_by(f64::total_cmp);

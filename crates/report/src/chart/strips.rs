@@ -1,4 +1,4 @@
-//! Rows of coloured cells over time: what was the case when. A mark at the foot of a cell says that
+//! Rows of coloured cells that show states over time. A mark at the bottom of a cell says that
 //! something was missed.
 //!
 //! ```text
@@ -10,28 +10,28 @@ use super::{Axis, Look, Width, names};
 use crate::markup::{Markup, place};
 use crate::text;
 
-/// Height of a row, and of the cells in it.
+/// Height of a row, and of its cells.
 const ROW: f64 = 24.0;
 const CELL: f64 = 18.0;
-/// Height of the mark of something missed.
+/// Height of the mark.
 const MARK: f64 = 5.0;
 /// Height of a name above its row.
 const NAME: f64 = 16.0;
 
-/// The rows of a drawing.
+/// A drawing of strips.
 #[derive(Clone, Debug)]
 pub struct Strips {
-    /// What it shows.
+    /// Its title.
     pub title: String,
-    /// The same axis as that of the charts around it.
+    /// The same axis as in the charts around it.
     pub x: Axis,
     /// The rows.
     pub rows: Vec<Strip>,
-    /// As in [`super::Chart::room`].
+    /// See [`super::Chart::room`].
     pub room: usize,
 }
 
-/// A row.
+/// A row of cells.
 #[derive(Clone, Debug)]
 pub struct Strip {
     /// Its name.
@@ -45,15 +45,15 @@ pub struct Strip {
 /// A cell of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StripCell {
-    /// Left end, on the axis across.
+    /// Left end on the horizontal axis.
     pub from: f64,
     /// Right end.
     pub to: f64,
-    /// The class that gives it its colour.
+    /// The class that sets its colour.
     pub class: &'static str,
-    /// What it says under the cursor.
+    /// Its tooltip.
     pub title: String,
-    /// Whether it has a mark at its foot.
+    /// Whether it has the mark.
     pub missed: bool,
 }
 
@@ -68,7 +68,7 @@ impl Strips {
     pub(crate) fn svg(&self, id: &str, width: Width) -> String {
         let (left, right) = (width.left(), width.right(self.room));
         let x = |figure: f64| Some(left + self.x.part(figure)? * (right - left));
-        // Names stand above the rows where there is no room beside them.
+        // Names are above the rows if there is no room beside them.
         let above = if width.names_at_ends() { 0.0 } else { NAME };
         let size = [place(width.pixels()), place((ROW + above) * self.rows.len() as f64)];
         let view = format!("0 0 {} {}", size[0], size[1]);

@@ -1,17 +1,17 @@
-//! Fewer points than there were: a day has more seconds than a drawing has pixels.
+//! Reduces the number of points: a day has more seconds than a drawing has pixels.
 
 use super::Stretch;
 
-/// What stands for several stretches.
+/// How several intervals are merged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Merge {
-    /// Their mean, by their lengths: rates.
+    /// By their mean, weighted by length: for rates.
     Mean,
-    /// The highest of them: percentiles and other things that must not be hidden.
+    /// By their maximum: for percentiles and other figures whose peaks must not be hidden.
     Highest,
 }
 
-/// At most `most` stretches, each of as many as it takes; and how many that are.
+/// At most `most` intervals, merged from as many as needed; also returns that number.
 pub fn thinned(stretches: &[Stretch], most: usize, merge: Merge) -> (Vec<Stretch>, usize) {
     let step = stretches.len().div_ceil(most.max(1)).max(1);
     if step == 1 {
@@ -39,8 +39,8 @@ mod tests {
         Stretch { from, to: from + 1.0, figure }
     }
 
-    /// Seven seconds to three at most: three, three and one; the second group knows one figure
-    /// alone.
+    /// Seven seconds to at most three: three, three and one. In the second group only one figure is
+    /// known.
     #[test]
     fn a_stretch_stands_for_several() {
         let seconds = [Some(1.0), Some(2.0), Some(6.0), None, Some(5.0), None, None];

@@ -1,13 +1,12 @@
-//! Redrawing a few lines in place on a terminal.
+//! Redraws a few lines in place on a terminal.
 //!
-//! The cursor rests on the line below the frame. A redraw moves it up by as many rows as the old
-//! frame has *now* (a terminal that became narrower has broken the old lines), writes every line
-//! over the old one and erases what is left. All of it goes out in one write, so that nothing
-//! half-drawn is seen.
+//! The cursor is on the line below the frame. A redraw moves it up by the rows that the old frame
+//! occupies *now* (a terminal that became narrower has wrapped the old lines), overwrites every
+//! line and erases the rest. It is one write, so that no partial frame is visible.
 
 use std::io::{self, Write};
 
-/// What makes the cursor visible again, for those who must stop without dropping the [`Screen`].
+/// Makes the cursor visible again, for code that exits without dropping the [`Screen`].
 pub const SHOW_CURSOR: &str = "\x1b[?25h";
 const HIDE_CURSOR: &str = "\x1b[?25l";
 const ERASE_TO_END_OF_LINE: &str = "\x1b[K";
@@ -23,23 +22,23 @@ pub struct ScreenSize {
     pub rows: usize,
 }
 
-/// A terminal with a frame that is redrawn in place. Dropping it leaves the last frame and gives
-/// the cursor back.
+/// A terminal with a frame that is redrawn in place. Dropping it leaves the last frame and restores
+/// the cursor.
 #[derive(Debug)]
 pub struct Screen<W: Write> {
     out: W,
-    /// The width of each line of the frame as it was written.
+    /// Width of each line of the frame as drawn.
     drawn: Vec<usize>,
     hidden: bool,
 }
 
 impl<W: Write> Screen<W> {
-    /// A screen on `out`; nothing is written yet.
+    /// A screen on `out`; writes nothing yet.
     pub fn new(out: W) -> Screen<W> {
         Screen { out, drawn: Vec::new(), hidden: false }
     }
 
-    /// Draws `lines` where the last frame was; what does not fit into `size` is cut off.
+    /// Draws `lines` over the last frame, cut to `size`.
     ///
     /// # Errors
     /// Those of the output.
@@ -50,13 +49,13 @@ impl<W: Write> Screen<W> {
             self.hidden = true;
         }
         self.drawn.clear();
-        // One row stays free for the cursor; else writing the last line would scroll the first one
+        // One row stays free for the cursor; otherwise the last line would scroll the first one
         // away.
         for line in lines.iter().take(size.rows.saturating_sub(1)) {
             let (line, width) = cut(line, size.columns);
             text.push_str(&line);
-            // A full line's erasure would take its last character with it on terminals that wrap
-            // late.
+            // On terminals that wrap late, erasing after a full line would erase its last
+            // character.
             text.push_str(if width < size.columns { ERASE_TO_END_OF_LINE } else { "" });
             text.push_str("\r\n");
             self.drawn.push(width);
@@ -65,7 +64,7 @@ impl<W: Write> Screen<W> {
         self.write(&text)
     }
 
-    /// Writes lines that stay, above the frame, which comes back with the next [`Screen::draw`].
+    /// Writes permanent lines above the frame, which reappears with the next [`Screen::draw`].
     ///
     /// # Errors
     /// Those of the output.
@@ -79,7 +78,7 @@ impl<W: Write> Screen<W> {
         self.write(&text)
     }
 
-    /// Erases the frame and gives the cursor back.
+    /// Erases the frame and restores the cursor.
     ///
     /// # Errors
     /// Those of the output.
@@ -90,11 +89,10 @@ impl<W: Write> Screen<W> {
         self.write(&text)
     }
 
-    /// Moves from below the frame to its first character.
+    /// The sequence that moves from below the frame to its first character.
     fn back_to_top(&self, size: ScreenSize) -> String {
         let rows: usize = self.drawn.iter().map(|&width| width.div_ceil(size.columns.max(1)).max(1)).sum();
-        // No further than the top of the terminal; a terminal stops there by itself, but counts
-        // differ on some.
+        // At most to the top. Terminals stop there, but some count rows differently.
         match rows.min(size.rows.saturating_sub(1)) {
             0 => String::from("\r"),
             rows => format!("\r\x1b[{rows}A"),
@@ -110,18 +108,18 @@ impl<W: Write> Screen<W> {
 impl<W: Write> Drop for Screen<W> {
     fn drop(&mut self) {
         if self.hidden {
-            // Nobody is left to tell when this fails.
+            // A failure cannot be reported here.
             let _ = self.write(SHOW_CURSOR);
         }
     }
 }
 
-/// The first `columns` characters of a line, not counting escape sequences, and how many they are.
+/// The first `columns` characters of a line, without counting escape sequences, and their number.
 fn cut(line: &str, columns: usize) -> (String, usize) {
     let (mut out, mut width, mut in_escape) = (String::new(), 0, false);
     for c in line.chars() {
         if c == '\x1b' || in_escape {
-            // The sequences in our lines are ESC [ numbers letter.
+            // All our sequences are ESC [ numbers letter.
             in_escape = c == '\x1b' || !c.is_ascii_alphabetic();
         } else if width == columns {
             return (out + NO_COLOUR, width);
@@ -137,8 +135,7 @@ fn cut(line: &str, columns: usize) -> (String, usize) {
 mod tests {
     use super::*;
 
-    /// A terminal as far as frames need one: it wraps late, scrolls, and breaks lines anew when it
-    /// becomes narrower.
+    /// A minimal terminal: it wraps late, scrolls, and rewraps lines when it becomes narrower.
     struct Terminal {
         size: ScreenSize,
         rows: Vec<String>,
@@ -201,7 +198,7 @@ mod tests {
                 ("?25", 'h') => self.cursor_shown = true,
                 (_, 'm') => {}
                 (rows, 'A') => {
-                    // Not above the rows that are on the screen; those above have scrolled away.
+                    // Not above the visible rows, because those above have scrolled away.
                     let top = self.rows.len().saturating_sub(self.size.rows);
                     self.cursor.0 = row.saturating_sub(rows.parse().unwrap()).max(top);
                 }
@@ -233,7 +230,7 @@ mod tests {
         lines.iter().map(|line| (*line).to_string()).collect()
     }
 
-    /// Gives the terminal what the screen has written since the last time.
+    /// Passes what the screen has written to the terminal.
     fn show(screen: &mut Screen<Vec<u8>>, terminal: &mut Terminal) {
         terminal.take(&std::mem::take(&mut screen.out));
     }

@@ -1,4 +1,4 @@
-//! The limits in force: what each is over, who reaches it together, and the sentence that says so.
+//! The limits in force: their workloads, whether these reach them, and a sentence for each.
 
 use super::{BINDING_PART, add_once, listed, numbers, used, volume};
 use stats::{ObjectRecord, Recording, Tally};
@@ -6,23 +6,23 @@ use stats::{ObjectRecord, Recording, Tally};
 /// A ceiling in force in a phase.
 #[derive(Debug)]
 pub(crate) struct Ceiling<'r> {
-    /// The number of the phase.
+    /// Index of the phase.
     pub phase: usize,
     /// The policy group's name; may be empty.
     pub policy: &'r str,
-    /// The numbers of the workloads under it.
+    /// Indices of the workloads under it.
     pub workloads: Vec<usize>,
     /// The names of their volumes under it.
     pub volumes: Vec<&'r str>,
-    /// Whether it is one budget for all of them together.
+    /// Whether all of them share it.
     pub shared: bool,
-    /// Most operations per second, and whether they reached it.
+    /// Operations per second, and whether they were reached.
     pub iops: Option<Bound>,
-    /// Most bytes per second, and whether they reached it.
+    /// Bytes per second, and whether they were reached.
     pub bytes: Option<Bound>,
 }
 
-/// A number that may not be exceeded.
+/// A limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct Bound {
     /// The number, per second.
@@ -31,8 +31,8 @@ pub(crate) struct Bound {
     pub binds: bool,
 }
 
-/// Every ceiling of every phase that has a workload under it. What a shared group's members carry
-/// is the group's; equal ceilings of one policy group on several objects are one here, over the
+/// Every ceiling of every phase with a workload under it. A shared group's ceiling appears once and
+/// not for its members; equal ceilings of one policy group on several objects are merged, with the
 /// workloads of all.
 pub(crate) fn ceilings(recording: &Recording) -> Vec<Ceiling<'_>> {
     let mut all: Vec<Ceiling<'_>> = Vec::new();
@@ -48,7 +48,7 @@ pub(crate) fn ceilings(recording: &Recording) -> Vec<Ceiling<'_>> {
 }
 
 impl<'r> Ceiling<'r> {
-    /// As people say it: `policy1: vol1 and vol2 each at most 1,000 IOPS or 100 MB/s`.
+    /// As a sentence: `policy1: vol1 and vol2 each at most 1,000 IOPS or 100 MB/s`.
     pub(crate) fn sentence(&self) -> String {
         let how = match (self.volumes.len(), self.shared) {
             (..=1, _) => "",
@@ -59,7 +59,7 @@ impl<'r> Ceiling<'r> {
         format!("{}{}{how} at most {numbers}", prefix(self.policy), listed(&self.volumes, " and "))
     }
 
-    /// Operations and bytes per second of the workloads under it together, over its phase.
+    /// Operations and bytes per second of its workloads together, over its phase.
     pub(crate) fn together(&self, recording: &Recording) -> (f64, f64) {
         let tallies = self.workloads.iter().filter_map(|&index| recording.workloads[index].tallies.get(self.phase));
         tallies.fold((0.0, 0.0), |sum, tally| (sum.0 + tally.iops(), sum.1 + tally.bytes_per_second()))
@@ -71,7 +71,7 @@ impl<'r> Ceiling<'r> {
         same && !self.shared && !other.shared
     }
 
-    /// Takes in an equal one; it binds where either does.
+    /// Merges an equal ceiling; it binds if either does.
     fn join(&mut self, other: &Ceiling<'r>) {
         add_once(&mut self.workloads, other.workloads.iter().copied());
         add_once(&mut self.volumes, other.volumes.iter().copied());
@@ -83,13 +83,13 @@ impl<'r> Ceiling<'r> {
     }
 }
 
-/// The limits in force in a phase (counted from 0), a sentence each: the table's words, for the
-/// live view.
+/// The limits in force in a phase (counted from 0) as sentences like in the table, for the live
+/// view.
 pub fn in_force(recording: &Recording, phase: usize) -> Vec<String> {
     limits_in_force(recording, &ceilings(recording), phase)
 }
 
-/// Everything in force in a phase, a sentence each: ceilings, then floors.
+/// All limits in force in a phase as sentences: ceilings, then floors.
 pub(crate) fn limits_in_force(recording: &Recording, ceilings: &[Ceiling<'_>], phase: usize) -> Vec<String> {
     let ceilings = ceilings.iter().filter(|ceiling| ceiling.phase == phase).map(Ceiling::sentence);
     let floors = floors(recording).into_iter().filter(|floor| floor.phase == phase);
@@ -101,9 +101,9 @@ pub(crate) fn limits_in_force(recording: &Recording, ceilings: &[Ceiling<'_>], p
 /// A floor in force in a phase.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Floor<'r> {
-    /// The number of the phase.
+    /// Index of the phase.
     pub phase: usize,
-    /// The names of the volumes that it is for.
+    /// The names of its volumes.
     pub volumes: Vec<&'r str>,
     /// Least operations per second.
     pub iops: Option<f64>,
@@ -112,8 +112,8 @@ pub(crate) struct Floor<'r> {
     policy: &'r str,
 }
 
-/// Every floor of every phase that has a workload under it; equal ones of one policy group are one
-/// here, each for its own workloads.
+/// Every floor of every phase with a workload under it; equal floors of one policy group are
+/// merged, each for its own workloads.
 pub(crate) fn floors(recording: &Recording) -> Vec<Floor<'_>> {
     let mut all: Vec<Floor<'_>> = Vec::new();
     for phase in 0..recording.phases.len() {
@@ -138,7 +138,7 @@ pub(crate) fn floors(recording: &Recording) -> Vec<Floor<'_>> {
 }
 
 impl Floor<'_> {
-    /// As people say it: `gold: vol2 and vol3 each at least 2,000 IOPS`.
+    /// As a sentence: `gold: vol2 and vol3 each at least 2,000 IOPS`.
     fn sentence(&self) -> String {
         let each = if self.volumes.len() > 1 { " each" } else { "" };
         let numbers = numbers(self.iops, self.bytes, " and ");
@@ -146,7 +146,7 @@ impl Floor<'_> {
     }
 }
 
-/// The floor of an object that no workload uses: `gold: svm01:/vol/vol3 at least 2,000 IOPS`.
+/// A floor of an object that no workload uses: `gold: svm01:/vol/vol3 at least 2,000 IOPS`.
 fn idle_floor(object: &ObjectRecord, phase: usize) -> Option<String> {
     let limits = object.limits.get(phase)?;
     limits.floor_iops.or(limits.floor_bytes)?;
@@ -178,17 +178,17 @@ fn ceiling<'r>(recording: &'r Recording, object: &'r ObjectRecord, phase: usize)
     Some(Ceiling { phase, policy, workloads, volumes, shared: object.is_group, iops, bytes })
 }
 
-/// What is under an object's policy in a phase.
+/// The workloads under an object's policy in a phase.
 struct Under<'r> {
-    /// The numbers of the workloads.
+    /// Indices of the workloads.
     workloads: Vec<usize>,
-    /// The names of the volumes by which they are under it.
+    /// Names of the volumes by which they are under it.
     volumes: Vec<&'r str>,
-    /// Whether all that these workloads use is under it: what they did all was done under it.
+    /// Whether everything that these workloads use is under it, so that all of their load counts.
     whole: bool,
 }
 
-/// What is under an object, or under the members of a shared group, in a phase.
+/// The workloads under an object, or under the members of a shared group, in a phase.
 fn under<'r>(recording: &'r Recording, object: &ObjectRecord, phase: usize) -> Under<'r> {
     let mut holders = recording.objects.iter().filter(|holder| is_member(holder, object, phase)).collect::<Vec<_>>();
     if !object.is_group {
@@ -207,8 +207,8 @@ fn under<'r>(recording: &'r Recording, object: &ObjectRecord, phase: usize) -> U
     found
 }
 
-/// Whether an object is under a shared group's policy in a phase. A group may carry its SVM before
-/// its name.
+/// Whether an object is under a shared group's policy in a phase. A group's name may be prefixed by
+/// its SVM.
 fn is_member(object: &ObjectRecord, group: &ObjectRecord, phase: usize) -> bool {
     let named = |policy: &str| group.path == policy || group.path.rsplit(':').next() == Some(policy);
     group.is_group && !object.is_group && object.limits.get(phase).is_some_and(|limits| named(&limits.policy))
@@ -218,7 +218,7 @@ fn has_ceiling(object: &ObjectRecord, phase: usize) -> bool {
     object.limits.get(phase).is_some_and(|limits| limits.ceiling_iops.or(limits.ceiling_bytes).is_some())
 }
 
-/// Whether what a workload uses is this object or lies below it.
+/// Whether the path that a workload uses is this object or below it.
 fn is_under(used: &str, object: &ObjectRecord) -> bool {
     let rest = used.strip_prefix(object.path.as_str());
     rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || rest.starts_with(":/"))

@@ -1,6 +1,5 @@
-//! The charts of a run: the picture people know (IOPS over time under phases and ceilings),
-//! throughput, and for each workload its response time with the wait in QoS apart from the time in
-//! the disk.
+//! The charts of a run: the usual picture (IOPS over time with phases and ceilings), throughput,
+//! and for each workload its response time with the wait in QoS apart from the time in the disk.
 
 use crate::chart::{Axis, Band, Chart, LevelKind, Look, Mark, Merge, Stretch, Threshold, thinned};
 use crate::relation::{self, Bound, Ceiling, Floor};
@@ -8,35 +7,33 @@ use crate::text;
 use block::Span;
 use stats::{Interval, Phase, Recording, Tally, WorkloadRecord};
 
-/// Room for the names of the lines, at the right: for so many characters at least and at most.
+/// Minimum and maximum number of characters for names of lines at the right.
 const NAME_LEAST: usize = 14;
 const NAME_MOST: usize = 28;
-/// A ceiling further above the highest figure than this is left out, so that it does not press the
-/// figures down.
+/// A ceiling further above the highest figure is left out, because it would compress the figures.
 const CEILING_IN_SIGHT: f64 = 1.2;
-/// Points of a line: at most, and at least where a page has many lines and `POINTS_PAGE` of them in
-/// all.
+/// Maximum number of points in a line, and the minimum if a page has many lines and `POINTS_PAGE`
+/// points in all.
 const POINTS_MOST: usize = 1200;
 const POINTS_LEAST: usize = 150;
 const POINTS_PAGE: usize = 120_000;
 
-/// What all charts of a page share, so that they can be compared by eye and their axes of time lie
-/// below each other.
+/// What all charts of a page share, so that they can be compared and their time axes align.
 pub(crate) struct Scales {
     /// Characters that names have room for.
     pub room: usize,
     /// The end of the longest run, in seconds.
     end: f64,
-    /// The highest operations, and bytes by 10^6, a second.
+    /// The highest rates: operations, and 10^6 bytes, a second.
     rates: [f64; 2],
-    /// The shortest and longest time in milliseconds.
+    /// The shortest and the longest time in milliseconds.
     times: (f64, f64),
-    /// Points of a line.
+    /// Number of points in a line.
     points: usize,
 }
 
 impl Scales {
-    /// Those of a page of these runs.
+    /// The scales for a page of these runs.
     pub(crate) fn of(recordings: &[&Recording]) -> Scales {
         let workloads = || recordings.iter().flat_map(|recording| &recording.workloads);
         let intervals = || workloads().flat_map(|workload| &workload.intervals);
@@ -55,7 +52,7 @@ impl Scales {
         let slowest = intervals().filter_map(|interval| positive(upper(interval))).fold(0.0, f64::max);
         let times = intervals().flat_map(|interval| [lower(interval), relation::in_disk(interval)]);
         let fastest = times.filter_map(positive).fold(f64::INFINITY, f64::min).min(slowest);
-        // Four lines of response times, two of rates, and each is drawn twice.
+        // Four lines of response times and two of rates, each drawn twice.
         let lines = (workloads().count() * 12).max(1);
         Scales {
             room: longest.unwrap_or(0).clamp(NAME_LEAST, NAME_MOST),
@@ -71,8 +68,8 @@ impl Scales {
         Axis::seconds(self.end)
     }
 
-    /// What a point of a line stands for: `second by second`, `means of 5 seconds`,
-    /// `means of 10 minutes`.
+    /// What a point of a line stands for: `second by second`, `means of 5 seconds`, `means of 10
+    /// minutes`.
     pub(crate) fn said(&self, recording: &Recording) -> String {
         let longest = recording.workloads.iter().max_by_key(|workload| workload.intervals.len());
         let intervals = longest.map_or(&[][..], |workload| &workload.intervals);
@@ -87,10 +84,10 @@ impl Scales {
     }
 }
 
-/// What a chart of rates counts.
+/// The figure in a chart of rates.
 struct Rate {
     index: usize,
-    /// As in "… of 3 workloads over time".
+    /// Its name in "… of 3 workloads over time".
     name: &'static str,
     unit: &'static str,
     of_interval: fn(&Interval) -> f64,
@@ -133,8 +130,8 @@ pub(crate) fn throughput(recording: &Recording, scales: &Scales) -> Chart {
     Chart { height: 260.0, ..rates(recording, scales, &THROUGHPUT) }
 }
 
-/// The share of its pages that each workload found in the server's cache over time, in percent;
-/// `None` where no cache was asked.
+/// Hit ratio of each workload in the server's cache over time, in percent; `None` if it was not
+/// used.
 pub(crate) fn hits(recording: &Recording, scales: &Scales) -> Option<Chart> {
     let share = |interval: &Interval| interval.cached.share().map(|share| 100.0 * share);
     let asked = |workload: &WorkloadRecord| workload.intervals.iter().any(|interval| share(interval).is_some());
@@ -160,10 +157,10 @@ pub(crate) fn hits(recording: &Recording, scales: &Scales) -> Option<Chart> {
     Some(chart)
 }
 
-/// A workload's response time over time on a logarithmic axis: the median and the stretch up to the
-/// 99th percentile, of seconds without percentiles the mean and, where it is known, the longest;
-/// the mean wait in QoS, where there is a gate, and the mean time in the disk. All workloads of a
-/// page have the same axes.
+/// A workload's response time over time on a logarithmic axis: the median and the range up to the
+/// 99th percentile, or for seconds without percentiles the mean and, if known, the maximum. Also
+/// the mean wait in QoS, if there is a gate, and the mean time in the disk. All workloads of a page
+/// have the same axes.
 pub(crate) fn latency(recording: &Recording, index: usize, scales: &Scales) -> Chart {
     let workload = &recording.workloads[index];
     let title = format!("Response time of {} over time, in milliseconds", label(workload));
@@ -201,7 +198,7 @@ pub(crate) fn latency(recording: &Recording, index: usize, scales: &Scales) -> C
     chart
 }
 
-/// Whether histograms were kept of a workload's seconds, so that percentiles of them are known.
+/// Whether percentiles of a workload's seconds are known.
 pub(crate) fn has_percentiles(workload: &WorkloadRecord) -> bool {
     workload.intervals.iter().any(|interval| relation::p50(interval).is_some())
 }
@@ -222,8 +219,7 @@ fn rates(recording: &Recording, scales: &Scales, rate: &Rate) -> Chart {
     chart.description = describe_rates(recording, rate);
     chart.bands = bands(recording);
     chart.room = scales.room;
-    // The first workload is the one the others suffer from: it is drawn last, so that it lies on
-    // top.
+    // The first workload is the one that affects the others: it is drawn last and so in front.
     for (index, workload) in recording.workloads.iter().enumerate().rev() {
         let rates = relation::with_rates(workload);
         let all: Vec<Stretch> =
@@ -255,7 +251,7 @@ fn level(phase: &Phase, figure: f64, says: Vec<String>, kind: LevelKind) -> Mark
     Mark::Level(Threshold { from: phase.start.as_secs_f64(), to: phase.end.as_secs_f64(), figure, says, kind })
 }
 
-/// The bounds that a chart has room for: ceilings not far above the highest figure, and all floors.
+/// The limits shown in a chart: ceilings not far above the highest figure, and all floors.
 fn bounds_in_sight(recording: &Recording, rate: &Rate, most: f64) -> Vec<f64> {
     let ceilings = relation::ceilings(recording);
     let ceilings = ceilings.iter().filter_map(|ceiling| Some((rate.of_ceiling)(ceiling)?.limit));
@@ -263,7 +259,7 @@ fn bounds_in_sight(recording: &Recording, rate: &Rate, most: f64) -> Vec<f64> {
     ceilings.chain(relation::floors(recording).iter().filter_map(|floor| (rate.of_floor)(floor))).collect()
 }
 
-/// The sum of the workloads under a shared ceiling, second by second of its phase.
+/// The sum of the workloads under a shared ceiling, for each second of its phase.
 fn together(recording: &Recording, ceiling: &Ceiling<'_>, rate: &Rate) -> Vec<Stretch> {
     let members: Vec<&WorkloadRecord> = ceiling.workloads.iter().map(|&index| &recording.workloads[index]).collect();
     let Some((first, others)) = members.split_first() else { return Vec::new() };
@@ -276,8 +272,8 @@ fn together(recording: &Recording, ceiling: &Ceiling<'_>, rate: &Rate) -> Vec<St
     relation::with_rates(first).iter().filter(in_phase).map(|interval| stretch(interval, sum(interval))).collect()
 }
 
-/// What stands beside a ceiling, in two parts: `vol1 + vol2` and `≤ 1,500`; `vol1, vol2` and
-/// `≤ 1,000 each`.
+/// The label of a ceiling in two parts: `vol1 + vol2` and `≤ 1,500`; `vol1, vol2` and `≤ 1,000
+/// each`.
 fn says(ceiling: &Ceiling<'_>, limit: &str) -> [String; 2] {
     let each = if ceiling.volumes.len() > 1 && !ceiling.shared { " each" } else { "" };
     [relation::listed(&ceiling.volumes, if ceiling.shared { " + " } else { ", " }), format!("≤ {limit}{each}")]
@@ -299,12 +295,12 @@ fn stretch(interval: &Interval, figure: Option<f64>) -> Stretch {
     Stretch { from, to, figure }
 }
 
-/// In milliseconds; none has no place on a logarithmic axis.
+/// A time in milliseconds; `None` for zero, which has no place on a logarithmic axis.
 fn positive(span: Option<Span>) -> Option<f64> {
     span.filter(|span| *span > Span::ZERO).map(Span::as_millis_f64)
 }
 
-/// The means of every phase in words.
+/// The means of every phase as text.
 fn describe_rates(recording: &Recording, rate: &Rate) -> String {
     let phase = |(index, phase): (usize, &Phase)| {
         let means = recording.workloads.iter().filter_map(|workload| {

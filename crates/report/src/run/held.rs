@@ -1,12 +1,12 @@
-//! What held each workload back, second by second: a row a workload, a cell a second, in the colour
-//! of the cause. A mark at the foot of a cell says that a floor was missed then.
+//! What held each workload back, second by second: a row for each workload, a cell for each second,
+//! in the colour of the cause. A mark at the bottom of a cell says that a floor was missed.
 
 use super::figures::{self, Scales};
 use crate::chart::{Look, Strip, StripCell, Strips};
 use crate::{relation, text};
 use stats::{HeldBy, Interval, Recording, WorkloadRecord};
 
-/// The causes as the legend lists them: the class of their cells, and their name.
+/// The causes in the order of the legend: the class of their cells, and their name.
 const CAUSES: [(&str, &str); 12] = [
     ("cause by-ceiling", "a ceiling"),
     ("cause by-shared", "a shared ceiling"),
@@ -37,13 +37,13 @@ pub(super) fn strips(recording: &Recording, scales: &Scales) -> Strips {
     }
 }
 
-/// What the colours mean.
+/// The legend.
 pub(super) fn key(has_floors: bool) -> Vec<(&'static str, String)> {
     let causes = CAUSES.into_iter().chain(has_floors.then_some(("missed", "floor missed")));
     causes.map(|(class, says)| (class, says.to_owned())).collect()
 }
 
-/// Seconds that say the same are one cell, so that an hour is no longer than what happened in it.
+/// Equal seconds are merged into one cell, so that the size depends on changes and not on time.
 fn cells(recording: &Recording, workload: &WorkloadRecord) -> Vec<StripCell> {
     let mut intervals = workload.intervals.iter().peekable();
     let mut cells = Vec::new();
@@ -66,7 +66,7 @@ fn says_the_same(one: &Interval, other: &Interval) -> bool {
     (one.held_by, one.held_at, one.floor) == (other.held_by, other.held_at, other.floor)
 }
 
-/// Whether a second comes right after another, give or take what a stage runs late.
+/// Whether a second follows another directly, except for the delay of a stage.
 fn follows(one: &Interval, next: &Interval) -> bool {
     next.start <= one.start + one.length + one.length / 10
 }
@@ -94,8 +94,8 @@ mod tests {
     use block::Span;
     use stats::{FloorFared, ObjectRecord};
 
-    /// Three seconds under a ceiling, of which the third misses a floor, then one at the disk:
-    /// three cells, one mark.
+    /// Three seconds under a ceiling, the third with a missed floor, then one at the disk: three
+    /// cells, one mark.
     #[test]
     fn seconds_that_say_the_same_are_one_cell() {
         let second = |at: u64, held_by, held_at, floor| Interval {

@@ -1,4 +1,4 @@
-//! What the host and the devices under the storage did meanwhile, where that is known.
+//! Statistics of the host and of the devices under the storage, if known.
 
 use super::Run;
 use crate::chart::Stretch;
@@ -21,7 +21,7 @@ pub(super) fn host(runs: &[Run<'_>]) -> Host {
     }
 }
 
-/// What the devices did in each phase, a mean over its time; `None` where nobody told of any.
+/// Activity of the devices in each phase, as means; `None` if not known.
 pub(super) fn devices(runs: &[Run<'_>]) -> Option<Tables> {
     let table = |run: &Run<'_>| {
         let phases = run.recording.phases.iter().enumerate();
@@ -78,7 +78,7 @@ fn of_run(run: &Run<'_>) -> HostFigures {
     host_figures(&run.recording.host, name)
 }
 
-/// What a host did, for a section of it.
+/// The figures of a host for a section.
 pub fn host_figures(recorded: &HostRecord, name: String) -> HostFigures {
     let series = |name: &str, of: &dyn Fn(&HostRow) -> Option<f64>| {
         let stretches: Vec<Stretch> = recorded.rows.iter().map(|row| stretch(row.start, row.length, of(row))).collect();
@@ -129,7 +129,7 @@ fn stretch(start: Span, length: Span, figure: Option<f64>) -> Stretch {
     Stretch { from: start.as_secs_f64(), to: (start + length).as_secs_f64(), figure }
 }
 
-/// At most 100: counters and the clock are read one after the other.
+/// At most 100, because counters and clock are read one after the other.
 fn percent(time: Span, whole: Span) -> Option<f64> {
     (whole > Span::ZERO).then(|| (100.0 * time.as_secs_f64() / whole.as_secs_f64()).min(100.0))
 }

@@ -1,14 +1,13 @@
-//! What the page's script shows of every second.
+//! The figures of seconds for the page's script.
 
 use super::figures;
 use crate::page::{Second, Seconds};
 use crate::{relation, text, words};
 use stats::{FloorFared, Interval, Recording, WorkloadRecord};
 
-/// Seconds at most: a longer run has the figures of so many of them, each some seconds after the
-/// one before.
+/// Maximum number of seconds; of a longer run every n-th is included.
 const SECONDS_MOST: usize = 3600;
-/// Their rows in all: as many as take 2 MB of a page.
+/// Maximum number of rows over all workloads; they take 2 MB of a page.
 const ROWS_MOST: usize = 25_000;
 
 pub(super) fn of(recording: &Recording) -> Seconds {

@@ -1,4 +1,4 @@
-//! The figures of every phase and workload, and the commands of a run that was scaled.
+//! Tables of every phase and workload, and of the commands of a scaled run.
 
 use super::{Run, figures};
 use crate::relation::{self, Ceiling};
@@ -8,7 +8,7 @@ use block::Bytes;
 use stats::run::PartitionRecord;
 use stats::{Histogram, Phase, Tally, WorkloadRecord};
 
-/// The figures of a workload in a phase, behind the rate of its operations.
+/// Columns of a workload in a phase, after the rate of operations.
 const HEADINGS: [&str; 8] =
     [words::MEGABYTES, words::MEAN, words::P50, words::P99, words::P999, words::LONGEST, words::IN_QOS, words::IN_DISK];
 
@@ -40,7 +40,7 @@ fn group(run: &Run<'_>, index: usize, phase: &Phase, ceilings: &[Ceiling<'_>]) -
     };
     let shared = ceilings.iter().filter(|ceiling| ceiling.phase == index && ceiling.shared);
     let together = shared.map(|ceiling| {
-        // What the workloads under a shared ceiling did together.
+        // The sum of the workloads under a shared ceiling.
         let (iops, bytes) = ceiling.together(recording);
         let mut cells: Vec<TableCell> = vec![text::iops(iops).into(), text::megabytes(bytes).into()];
         cells.resize(1 + HEADINGS.len(), TableCell::default());
@@ -71,7 +71,7 @@ fn mean(histogram: &Histogram) -> String {
     if histogram.count() == 0 { "–".into() } else { text::millis(histogram.mean()) }
 }
 
-/// What the partitions of the server's cache did; `None` where no run had one.
+/// Activity of the partitions of the server's cache; `None` if no run had one.
 pub(super) fn partitions(runs: &[Run<'_>]) -> Option<Tables> {
     let row = |done: &PartitionRecord| {
         let share = done.asked.share().map_or("–".into(), |share| format!("{:.1}", share * 100.0));
@@ -102,7 +102,7 @@ pub(super) fn partitions(runs: &[Run<'_>]) -> Option<Tables> {
     })
 }
 
-/// The commands of each phase in both forms; where one has more lines, the other is empty.
+/// The commands of each phase as published and as run; if one has more lines, the other is empty.
 pub(super) fn commands(run: &Run<'_>) -> Tables {
     let line =
         |lines: &[String], at: usize| TableCell { says: lines.get(at).cloned().unwrap_or_default(), tone: Tone::Code };

@@ -1,4 +1,4 @@
-//! Charts, each with its heading and caption: over time, or of one figure against another.
+//! Charts with headings and captions: over time, or of one figure as a function of another.
 
 use crate::chart::{Chart, Look, Strips};
 use crate::sheet::Sheet;
@@ -8,26 +8,26 @@ use crate::sheet::Sheet;
 pub struct Charts {
     /// The heading.
     pub heading: String,
-    /// What to know when looking at them.
+    /// Introduction.
     pub lead: String,
     /// The charts.
     pub figures: Vec<Figure>,
-    /// Whether they are small, and stand beside each other where there is room.
+    /// Whether they are small, and side by side if there is room.
     pub small: bool,
 }
 
-/// A chart and what is said about it.
+/// A chart with its texts.
 #[derive(Clone, Debug)]
 pub struct Figure {
-    /// Its heading; none if empty.
+    /// Its heading; empty for none.
     pub heading: String,
-    /// The colour of the heading, where it is that of something in the charts.
+    /// The colour of the heading, if it is that of something in the chart.
     pub look: Option<Look>,
     /// The drawing.
     pub drawing: Drawing,
-    /// What stands below it.
+    /// The text below it.
     pub caption: String,
-    /// Colours and what they mean: a class and words.
+    /// The legend: class and text.
     pub key: Vec<(&'static str, String)>,
 }
 
@@ -57,12 +57,12 @@ impl Figure {
         }
     }
 
-    /// With a heading.
+    /// Sets the heading.
     pub fn headed(self, heading: impl Into<String>) -> Figure {
         Figure { heading: heading.into(), ..self }
     }
 
-    /// With a caption.
+    /// Sets the caption.
     pub fn captioned(self, caption: impl Into<String>) -> Figure {
         Figure { caption: caption.into(), ..self }
     }

@@ -1,26 +1,26 @@
-//! Write cycles as columns: the journal, and the writes to their places on it; and the limit that a
-//! cycle has.
+//! Write cycles as columns: the time of the journal, with that of the writes on top; and the limit
+//! of a cycle.
 
 use super::{Charts, Figure};
 use crate::chart::{Axis, Band, Chart, Column, LevelKind, Look, Mark, Threshold};
 
-/// A section of write cycles; all charts have the same height of a second.
+/// A section of write cycles; all charts have the same scale.
 #[derive(Clone, Debug, Default)]
 pub struct Cycles {
     /// The heading.
     pub heading: String,
-    /// What to know when looking at them.
+    /// Introduction.
     pub lead: String,
-    /// The limit in seconds; none where cycles are not judged.
+    /// The limit in seconds; `None` if cycles are not judged.
     pub limit: Option<f64>,
-    /// A chart each: of a host, of a half of an experiment.
+    /// One chart for each host, or for each half of an experiment.
     pub charts: Vec<CycleChart>,
 }
 
 /// The cycles of one host.
 #[derive(Clone, Debug, Default)]
 pub struct CycleChart {
-    /// Whose they are; may be empty where there is one.
+    /// Their owner; may be empty if there is only one.
     pub name: String,
     /// The runs or phases, in order.
     pub runs: Vec<CycleRun>,
@@ -29,24 +29,24 @@ pub struct CycleChart {
 /// The cycles of a run.
 #[derive(Clone, Debug, Default)]
 pub struct CycleRun {
-    /// What the run is.
+    /// Its name.
     pub name: String,
-    /// What it is counted by, from 1; 0 where its name says enough and is short.
+    /// Its number, from 1; 0 if its name is short and suffices.
     pub number: usize,
     /// Its cycles, in order.
     pub cycles: Vec<CycleParts>,
 }
 
-/// A cycle, in seconds.
+/// Times of a cycle in seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct CycleParts {
-    /// The journal, made durable.
+    /// Writing the journal durably.
     pub journal: f64,
-    /// All of it.
+    /// The whole cycle.
     pub whole: f64,
 }
 
-/// Columns of a chart at most: of more cycles, the longest of several stands for them.
+/// Maximum number of columns in a chart; of more cycles the longest of each group is shown.
 const COLUMNS_MOST: usize = 300;
 
 impl Cycles {
@@ -81,7 +81,7 @@ impl Cycles {
                 let column = |base, top| Column { from: at + 0.1, to: at + 0.9, base, top, title: title.clone() };
                 journal.push(column(0.0, longest.journal));
                 writes.push(column(longest.journal, longest.whole.max(longest.journal)));
-                // Among several runs numbers would begin again and again.
+                // In several runs the numbers would start over again and again.
                 let said = chart.runs.len() == 1;
                 names.push(if said { (number * step + 1).to_string() } else { String::new() });
             }
@@ -96,7 +96,7 @@ impl Cycles {
             Axis::from_zero(most * 1.05).unit("seconds"),
         );
         drawn.description = describe(chart);
-        // One run needs no name.
+        // A single run needs no name.
         drawn.bands = if bands.len() > 1 { bands } else { Vec::new() };
         drawn.marks = vec![
             Mark::Columns { name: "journal".into(), columns: journal, look: Look::Series(1) },
@@ -129,7 +129,7 @@ mod tests {
     use super::*;
     use crate::section::Drawing;
 
-    /// 700 cycles to 300 columns at most: three share one, and the longest of all is among them.
+    /// 700 cycles in at most 300 columns: groups of three, and the longest of all is shown.
     #[test]
     fn of_many_cycles_the_longest_are_shown() {
         let cycle = |n: usize| CycleParts { journal: 1.0, whole: if n == 500 { 99.0 } else { 2.0 } };

@@ -1,5 +1,5 @@
-//! How response times were spread, over time: each column is a stretch of time, each row a range of
-//! response times, and the darker a box, the more requests it has.
+//! Distribution of response times over time: each column is an interval, each row a range of
+//! response times; the darker a box, the more requests it has.
 
 use super::{Charts, Figure};
 use crate::chart::{Axis, Cell, Chart, Mark, SHADES};
@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 pub struct HeatMap {
     /// The heading.
     pub heading: String,
-    /// What to know when looking at them.
+    /// Introduction.
     pub lead: String,
     /// The maps.
     pub maps: Vec<Heat>,
@@ -22,28 +22,28 @@ pub struct HeatMap {
 /// A map.
 #[derive(Clone, Debug, Default)]
 pub struct Heat {
-    /// Whose it is: a workload's, a run's.
+    /// Its owner: a workload or a run.
     pub name: String,
     /// Its slices, in order.
     pub slices: Vec<HeatSlice>,
 }
 
-/// A stretch of time and the response times of what ended in it.
+/// An interval, with the response times of the requests that completed in it.
 #[derive(Clone, Debug, Default)]
 pub struct HeatSlice {
     from: f64,
     to: f64,
-    /// How many are in each row.
+    /// Number of requests by row.
     rows: BTreeMap<i32, u64>,
 }
 
-/// Rows in a decade.
+/// Number of rows in a decade.
 const ROWS_A_DECADE: f64 = 8.0;
-/// Columns at most: more slices share one.
+/// Maximum number of columns; more slices are joined.
 const COLUMNS_MOST: usize = 180;
 
 impl HeatSlice {
-    /// The slice of a histogram.
+    /// A slice from a histogram.
     pub fn of(start: Span, length: Span, histogram: &Histogram) -> HeatSlice {
         let mut rows = BTreeMap::new();
         for (middle, count) in histogram.bins().filter(|(middle, _)| *middle > Span::ZERO) {
@@ -57,7 +57,7 @@ impl HeatSlice {
         next.rows.iter().for_each(|(row, count)| *self.rows.entry(*row).or_default() += count);
     }
 
-    /// Requests a second in a row: slices may differ in length.
+    /// Requests a second in a row, because slices may differ in length.
     fn rate(&self, row: i32) -> f64 {
         let length = self.to - self.from;
         if length > 0.0 { self.rows.get(&row).copied().unwrap_or(0) as f64 / length } else { 0.0 }
@@ -68,7 +68,7 @@ fn row_of(ms: f64) -> i32 {
     (ms.log10() * ROWS_A_DECADE).floor() as i32
 }
 
-/// The milliseconds at which a row begins.
+/// The lower end of a row in milliseconds.
 fn start_of(row: i32) -> f64 {
     10f64.powf(f64::from(row) / ROWS_A_DECADE)
 }
@@ -107,7 +107,7 @@ impl HeatMap {
 
 const SHADE_CLASSES: [&str; SHADES] = ["h0", "h1", "h2", "h3", "h4", "h5", "h6", "h7", "h8"];
 
-/// At most [`COLUMNS_MOST`] slices.
+/// Joins slices to at most [`COLUMNS_MOST`].
 fn joined(slices: &[HeatSlice]) -> Vec<HeatSlice> {
     let step = slices.len().div_ceil(COLUMNS_MOST).max(1);
     let join = |chunk: &[HeatSlice]| {
@@ -118,8 +118,8 @@ fn joined(slices: &[HeatSlice]) -> Vec<HeatSlice> {
     slices.chunks(step).filter_map(join).collect()
 }
 
-/// Boxes that hold something; equal ones that touch are one. A shade is as good as seen with one
-/// request: it grows with the logarithm.
+/// The boxes with requests; equal adjacent ones are merged. Shades grow with the logarithm, so that
+/// a single request is visible.
 fn cells(slices: &[HeatSlice], hottest: f64) -> Vec<Cell> {
     let shade = |rate: f64| 1 + ((rate.ln_1p() / hottest.ln_1p()) * (SHADES - 1) as f64 * 0.999) as usize;
     let mut cells = Vec::new();
@@ -146,7 +146,7 @@ fn cells(slices: &[HeatSlice], hottest: f64) -> Vec<Cell> {
     cells
 }
 
-/// The fullest range over the whole time, and the slowest.
+/// The most frequent range of the whole time, and the slowest.
 fn describe(slices: &[HeatSlice]) -> String {
     let mut all: BTreeMap<i32, u64> = BTreeMap::new();
     slices.iter().flat_map(|slice| &slice.rows).for_each(|(row, count)| *all.entry(*row).or_default() += count);
@@ -173,7 +173,7 @@ mod tests {
     }
 
     /// 2 ms is row 8 · log10 2 = 2.4, from 1.78 to 2.37 ms. Two equal seconds are one box, the
-    /// third is darker; a single request at 110 ms is seen.
+    /// third is darker; a single request at 110 ms is visible.
     #[test]
     fn equal_boxes_that_touch_are_one() {
         let slices = [slice(0, &[(2, 100)]), slice(1, &[(2, 100), (110, 1)]), slice(2, &[(2, 10_000)])];

@@ -1,5 +1,5 @@
-//! What the host did meanwhile: its processors by kind of work, its devices, and how long work
-//! waited for want of them.
+//! Host statistics: processor time by kind, utilisation of devices, and how long work was stalled
+//! for lack of them.
 
 use super::{Charts, Figure};
 use crate::chart::{Axis, Chart, Look, Mark, Merge, Stretch, thinned};
@@ -10,7 +10,7 @@ use crate::text;
 pub struct Host {
     /// The heading.
     pub heading: String,
-    /// What to know when looking at them.
+    /// Introduction.
     pub lead: String,
     /// The hosts, or the same host in several runs.
     pub hosts: Vec<HostFigures>,
@@ -21,12 +21,12 @@ pub struct Host {
 pub struct HostFigures {
     /// Its name.
     pub name: String,
-    /// What its processors did, by kind; together at most 100. They are drawn on each other, the
-    /// first below.
+    /// Processor time by kind, together at most 100. The series are stacked, the first at the
+    /// bottom.
     pub processor: Vec<Series>,
-    /// How busy each device was.
+    /// Utilisation of each device.
     pub devices: Vec<Series>,
-    /// For how much of the time something waited, by what for.
+    /// How much of the time something was stalled, by resource.
     pub pressure: Vec<Series>,
 }
 
@@ -39,13 +39,13 @@ pub struct Series {
     pub stretches: Vec<Stretch>,
 }
 
-/// Points of a line at most.
+/// Maximum number of points in a line.
 const POINTS_MOST: usize = 600;
 
 impl Host {
     pub(super) fn charts(&self) -> Charts {
         let all = self.hosts.iter().flat_map(|host| [&host.processor, &host.devices, &host.pressure]).flatten();
-        // The frames lie below each other.
+        // The frames of the charts align.
         let room = all.map(|series| text::width(&series.name)).max().unwrap_or(0);
         let figures = self.hosts.iter().flat_map(|host| {
             let kinds =
@@ -61,7 +61,7 @@ impl Host {
     }
 }
 
-/// Areas on each other, or lines.
+/// Stacked areas, or lines.
 fn chart(title: &str, series: &[Series], stacked: bool) -> Chart {
     let end = series.iter().filter_map(|one| one.stretches.last()).map(|last| last.to).fold(0.0, f64::max);
     let y = Axis::from_zero(100.0).said(|percent| format!("{percent} %"));

@@ -1,43 +1,43 @@
-//! Throughput as columns and latency as a line while the load grows: where one ends to grow and the
-//! other begins to, is the knee.
+//! Throughput as columns and latency as a line over increasing load: the knee is where throughput
+//! stops growing and latency begins to.
 
 use super::{Charts, Figure};
 use crate::chart::{Axis, Band, Chart, Column, Look, Mark};
 use crate::text;
 
-/// A section with a knee; several runs stand beside each other at each load.
+/// A section with a knee; several runs are side by side at each load.
 #[derive(Clone, Debug, Default)]
 pub struct Knee {
     /// The heading.
     pub heading: String,
-    /// What to know when looking at it.
+    /// Introduction.
     pub lead: String,
-    /// What the load is: `requests outstanding`.
+    /// The unit of load: `requests outstanding`.
     pub across: String,
     /// The loads, from left to right.
     pub loads: Vec<String>,
-    /// What the columns count: `IOPS`.
+    /// The unit of the columns: `IOPS`.
     pub columns: String,
-    /// What the line counts: `ms, 99 %`.
+    /// The unit of the line: `ms, 99 %`.
     pub line: String,
     /// The runs.
     pub runs: Vec<KneeRun>,
-    /// The place of the load at the knee, where one was found.
+    /// Index of the load at the knee, if one was found.
     pub knee: Option<usize>,
 }
 
 /// A run of a knee.
 #[derive(Clone, Debug, Default)]
 pub struct KneeRun {
-    /// Its name; may be empty where there is one.
+    /// Its name; may be empty if there is only one.
     pub name: String,
-    /// What the columns show, load by load; `None` where nothing was measured.
+    /// The columns, one for each load; `None` if not measured.
     pub columns: Vec<Option<f64>>,
-    /// What the line shows.
+    /// The line, one point for each load.
     pub line: Vec<Option<f64>>,
 }
 
-/// The part of a load's place that columns take.
+/// Fraction of a load's width that its columns take.
 const FILLED: f64 = 0.7;
 
 impl Knee {

@@ -1,4 +1,4 @@
-//! A figure over two axes, as a table whose cells are the darker the higher the figure is.
+//! A figure as a function of two others, in a table whose cells are darker for higher figures.
 
 use crate::chart::SHADES;
 use crate::sheet::Sheet;
@@ -9,7 +9,7 @@ use crate::text;
 pub struct Matrix {
     /// The heading.
     pub heading: String,
-    /// What to know when looking at it.
+    /// Introduction.
     pub lead: String,
     /// The matrices.
     pub grids: Vec<Grid>,
@@ -18,17 +18,17 @@ pub struct Matrix {
 /// A matrix.
 #[derive(Clone, Debug, Default)]
 pub struct Grid {
-    /// What its figures are, with their unit; whose they are, where there are several.
+    /// The figure with its unit, and its owner if there are several.
     pub caption: String,
-    /// What lies across.
+    /// What the columns stand for.
     pub across: String,
     /// The names of the columns.
     pub columns: Vec<String>,
-    /// What lies down.
+    /// What the rows stand for.
     pub down: String,
     /// The names of the rows.
     pub rows: Vec<String>,
-    /// The figures, row by row; `None` where nothing was measured.
+    /// The figures, row by row; `None` if not measured.
     pub figures: Vec<Vec<Option<f64>>>,
 }
 
@@ -78,7 +78,7 @@ impl Grid {
     }
 }
 
-/// The shade of a figure between the least and the most.
+/// The shade of a figure between minimum and maximum.
 fn shade(figure: f64, least: f64, most: f64) -> usize {
     let part = if most > least { (figure - least) / (most - least) } else { 0.0 };
     ((part * SHADES as f64) as usize).min(SHADES - 1)

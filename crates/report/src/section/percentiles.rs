@@ -1,5 +1,4 @@
-//! Response times by percentile, on an axis on which each further nine is as wide as the one
-//! before.
+//! Response times by percentile, on an axis where each further nine is equally wide.
 
 use super::{Charts, Figure};
 use crate::chart::{Axis, Chart, Look, Mark};
@@ -10,7 +9,7 @@ use stats::Histogram;
 pub struct Percentiles {
     /// The heading.
     pub heading: String,
-    /// What to know when looking at them.
+    /// Introduction.
     pub lead: String,
     /// The charts.
     pub charts: Vec<PercentileChart>,
@@ -19,7 +18,7 @@ pub struct Percentiles {
 /// A chart of curves: of workloads, of phases, of runs.
 #[derive(Clone, Debug, Default)]
 pub struct PercentileChart {
-    /// What it is about.
+    /// Its subject.
     pub name: String,
     /// The curves.
     pub curves: Vec<Curve>,
@@ -32,20 +31,20 @@ pub struct Curve {
     pub name: String,
     /// Its colour.
     pub look: Look,
-    /// Percent, and the milliseconds that so many of the requests took at most; see [`curve`].
+    /// Pairs of percentile and response time in milliseconds; see [`curve`].
     pub points: Vec<(f64, f64)>,
 }
 
-/// Points of a curve between two nines.
+/// Number of points between two nines.
 const POINTS_A_NINE: f64 = 12.0;
 
-/// The curve of a histogram: percent and milliseconds, as far as its count says something.
+/// The curve of a histogram in percent and milliseconds, as far as its count allows.
 pub fn curve(histogram: &Histogram) -> Vec<(f64, f64)> {
     let count = histogram.count();
     let mut points: Vec<(f64, f64)> = Vec::new();
     let (mut seen, mut wanted) = (0, 0.0);
     for (middle, number) in histogram.bins() {
-        // The last value alone is no percentile: it stands for all that were not seen.
+        // The last value alone is not a percentile, since it stands for all values not seen.
         let before = seen as f64 / count as f64;
         seen += number;
         let nines = |part: f64| -(1.0 - part).max(0.5 / count as f64).log10();
@@ -95,7 +94,7 @@ impl Percentiles {
     }
 }
 
-/// Median and tail of each curve in words.
+/// Median and tail of each curve as text.
 fn describe(chart: &PercentileChart) -> String {
     let at = |curve: &Curve, percent: f64| {
         let found = curve.points.iter().find(|point| point.0 >= percent).or(curve.points.last())?;
@@ -112,8 +111,8 @@ mod tests {
     use super::*;
     use block::Span;
 
-    /// 990 of 1 ms and 10 of 100 ms: 99 % are at 1 ms, and the curve ends at 99.9 %, where one of a
-    /// thousand is left.
+    /// 990 values of 1 ms and 10 of 100 ms: 99 % are at 1 ms, and the curve ends at 99.9 %, the
+    /// last percentile with a value above it.
     #[test]
     fn a_curve_says_what_its_count_allows() {
         let mut histogram = Histogram::new();

@@ -1,4 +1,4 @@
-//! Figures in rows and columns, one table or several beside each other.
+//! Tables of figures, one or several side by side.
 
 use crate::sheet::Sheet;
 
@@ -7,34 +7,34 @@ use crate::sheet::Sheet;
 pub struct Tables {
     /// The heading.
     pub heading: String,
-    /// What to know when reading them.
+    /// Introduction.
     pub lead: String,
-    /// The tables; several stand beside each other where there is room.
+    /// The tables; several are side by side if there is room.
     pub tables: Vec<Table>,
-    /// What stands below them.
+    /// The text below them.
     pub note: String,
 }
 
 /// A table.
 #[derive(Clone, Debug, Default)]
 pub struct Table {
-    /// What it is; none if empty.
+    /// Its caption; empty for none.
     pub caption: String,
-    /// The headings of the columns; the first is that of the rows' names.
+    /// Headings of the columns; the first is for the names of the rows.
     pub columns: Vec<String>,
     /// Rows that belong together.
     pub groups: Vec<Group>,
-    /// Whether its cells are words rather than figures, and begin at the left. In a table of
-    /// figures those columns do so that have words.
+    /// Whether its cells are text and left-aligned. In a table of figures, columns with text are
+    /// left-aligned too.
     pub words: bool,
 }
 
 /// Rows that belong together.
 #[derive(Clone, Debug, Default)]
 pub struct Group {
-    /// What they are; none if empty.
+    /// Its heading; empty for none.
     pub name: String,
-    /// What to know about all of them.
+    /// Remarks about the whole group.
     pub remarks: Vec<String>,
     /// The rows.
     pub rows: Vec<TableRow>,
@@ -45,7 +45,7 @@ pub struct Group {
 pub struct TableRow {
     /// Its name.
     pub name: String,
-    /// What must not go unseen in it.
+    /// Remarks that must not be overlooked.
     pub remarks: Vec<String>,
     /// Its cells.
     pub cells: Vec<TableCell>,
@@ -54,23 +54,23 @@ pub struct TableRow {
 /// A cell.
 #[derive(Clone, Debug, Default)]
 pub struct TableCell {
-    /// What it says.
+    /// Its text.
     pub says: String,
-    /// How.
+    /// Its tone.
     pub tone: Tone,
 }
 
-/// How a cell says it.
+/// The tone of a cell.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Tone {
-    /// As it is.
+    /// Neutral.
     #[default]
     Plain,
-    /// Something did not hold.
+    /// A failure.
     Bad,
-    /// Something held.
+    /// A success.
     Good,
-    /// Something that a computer reads.
+    /// Something for a computer to read.
     Code,
 }
 
@@ -100,7 +100,7 @@ impl Tables {
 }
 
 impl TableCell {
-    /// Whether it says something in words; what is not known belongs to figures.
+    /// Whether it is text; unknown values count as figures.
     fn has_words(&self) -> bool {
         self.says.starts_with(char::is_alphabetic) && self.says != "N/A"
     }
@@ -124,7 +124,7 @@ impl TableCell {
 }
 
 impl Table {
-    /// Whether a column has words, the names of the rows not counted.
+    /// Whether a column has text, apart from the names of the rows.
     fn has_words(&self, column: usize) -> bool {
         let mut rows = self.groups.iter().flat_map(|group| &group.rows);
         rows.any(|row| row.cells.get(column).is_some_and(TableCell::has_words))
@@ -139,7 +139,7 @@ impl Table {
         sheet.out.open("tr", &[]);
         for (index, column) in self.columns.iter().enumerate() {
             let class = if index == 0 || self.words || self.has_words(index - 1) { "l" } else { "" };
-            // A table cell without words is no heading.
+            // A table cell without text is not a heading.
             let name = if column.is_empty() { "td" } else { "th" };
             let scope = [("scope", "col"), ("class", class)];
             sheet.out.text(name, if column.is_empty() { &[] } else { &scope }, column);
@@ -183,7 +183,7 @@ impl Table {
         }
     }
 
-    /// A row below the one that they are of: sentences have no room in the column of names.
+    /// A row for remarks below their row, since sentences do not fit the column of names.
     fn remarks(&self, sheet: &mut Sheet, remarks: &[String]) {
         if remarks.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! Whether what was asked of a run held, and the figures that this rests on.
+//! The verdict on a run, with the figures for it.
 
 use crate::sheet::Sheet;
 use crate::{Standing, standing};
@@ -7,29 +7,29 @@ use stats::Outcome;
 /// The verdict on a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RunVerdict {
-    /// On the whole; `None` where nothing was asked.
+    /// The overall outcome; `None` without criteria.
     pub outcome: Option<Outcome>,
-    /// The same in a sentence.
+    /// The outcome as a sentence.
     pub sentence: String,
-    /// What was asked, with its answers.
+    /// The criteria with their outcomes.
     pub answers: Vec<Answer>,
-    /// They are targets, which are reached or missed; otherwise criteria, which hold or do not.
+    /// Whether they are targets, which are reached or missed; criteria hold or do not hold.
     pub targets: bool,
 }
 
-/// A question and its answer.
+/// A criterion and its outcome.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answer {
-    /// The answer.
+    /// The outcome.
     pub outcome: Outcome,
-    /// What was asked.
+    /// The criterion.
     pub question: String,
-    /// The figures that the answer rests on.
+    /// The figures for the outcome.
     pub because: String,
 }
 
 impl RunVerdict {
-    /// The verdict that these give together.
+    /// The verdict from these criteria.
     pub fn of(verdicts: &[stats::Verdict]) -> RunVerdict {
         let standing = Standing::of(verdicts);
         let answer = |verdict: &stats::Verdict| Answer {

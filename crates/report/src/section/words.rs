@@ -1,16 +1,15 @@
-//! Sections of words: what to know when reading, the phases, facts, and what is kept as it was
-//! typed.
+//! Sections of text: notes, phases, facts, and preformatted text.
 
 use crate::sheet::Sheet;
 
-/// What a reader must know.
+/// Notes for the reader.
 #[derive(Clone, Debug, Default)]
 pub struct Notes {
-    /// A line each.
+    /// One line each.
     pub lines: Vec<String>,
 }
 
-/// The phases of a run, by the numbers that charts call them by.
+/// The phases of a run, with the numbers that charts use.
 #[derive(Clone, Debug, Default)]
 pub struct Phases {
     /// The heading.
@@ -24,20 +23,20 @@ pub struct Phases {
 pub struct PhaseLine {
     /// Its name.
     pub name: String,
-    /// From when to when.
+    /// Its time.
     pub when: String,
     /// What it shows.
     pub about: String,
-    /// What was done at its start, as it was typed.
+    /// The commands at its start, as typed.
     pub commands: Vec<String>,
 }
 
-/// Facts with their names: the machine, and where a run comes from.
+/// Facts with names: the machine, and the origin of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Facts {
     /// The heading.
     pub heading: String,
-    /// The facts; those that say nothing are left out.
+    /// The facts; empty ones are left out.
     pub facts: Vec<Fact>,
 }
 
@@ -46,20 +45,20 @@ pub struct Facts {
 pub struct Fact {
     /// Its name.
     pub name: String,
-    /// What it is.
+    /// Its value.
     pub value: String,
 }
 
-/// Text as it was typed: a plan, or the command that repeats a run.
+/// Preformatted text: a plan, or the command that repeats a run.
 #[derive(Clone, Debug, Default)]
 pub struct Preformatted {
     /// The heading.
     pub heading: String,
-    /// What to know about it.
+    /// Introduction.
     pub lead: String,
     /// The text.
     pub text: String,
-    /// Whether its lines may be broken: they are to be copied and not to be aligned.
+    /// Whether lines may be wrapped, for text that is copied and need not align.
     pub wraps: bool,
 }
 

@@ -1,4 +1,4 @@
-//! What is seen while a run goes on, kept as text beside this file.
+//! Live views, compared with texts beside this file.
 
 use crate::live_view;
 use crate::noisy_neighbour;
@@ -76,8 +76,8 @@ fn the_bar_is_full_at_the_end_and_not_before() {
     assert_eq!(bar(&state), "━".repeat(74) + " 100 %");
 }
 
-/// What is filled has a title, a line and a bar of the bytes; a load without latencies has no
-/// columns for them, and one without an end no bar.
+/// Filling has a title, a line and a bar of bytes. A load without latencies has no columns for
+/// them, and one without an end has no bar.
 #[test]
 fn what_is_not_known_has_no_place() {
     let filling = LiveState {
@@ -114,7 +114,7 @@ fn only_the_last_seconds_are_kept() {
     assert_eq!(workload.recent.back().unwrap().start, Span::from_secs(99));
 }
 
-/// The noisy neighbour after so many seconds.
+/// The noisy neighbour after this many seconds.
 fn after(seconds: usize) -> LiveState {
     live_view::after(&noisy_neighbour::recording(), seconds)
 }

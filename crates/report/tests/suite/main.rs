@@ -1,5 +1,5 @@
-//! The tests of the crate against the whole, one module for each subject, in one program: a program
-//! for each would be linked for each.
+//! All integration tests of the crate, one module for each subject, in one program so that they are
+//! linked only once.
 
 #[path = "../../examples/sample/gallery.rs"]
 mod gallery;

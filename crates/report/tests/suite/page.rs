@@ -1,4 +1,4 @@
-//! The page and the picture: whole, by themselves, and safe whatever a run is called.
+//! Page and picture are complete and safe, whatever a run is named.
 
 use crate::noisy_neighbour;
 use block::Span;
@@ -6,7 +6,7 @@ use insta::assert_snapshot;
 use report::{picture, run_page};
 use stats::*;
 
-/// What a hostile plan would put into every text it can.
+/// Text that a hostile plan would put wherever it can.
 const HOSTILE: &str = "</script></style></title><script>alert(1)</script>\"'&\u{1b}";
 
 fn html(recording: &Recording) -> String {
@@ -55,7 +55,7 @@ fn nothing_is_loaded_from_elsewhere() {
 #[test]
 fn no_text_of_a_run_becomes_markup() {
     let html = html(&hostile());
-    // The page's own two script elements, its style and its title, and no more.
+    // Only the page's own two script elements, its style and its title.
     assert_eq!((html.matches("<script").count(), html.matches("</script>").count()), (2, 2));
     assert_eq!((html.matches("</style>").count(), html.matches("<style").count()), (1, 1));
     assert!(!html.contains("<script>alert") && !html.contains('\u{1b}'.to_string().as_str()));
@@ -67,7 +67,7 @@ fn no_text_of_a_run_becomes_markup() {
 fn tags_are_balanced() {
     assert_balanced(&picture::render(&noisy_neighbour::recording()));
     let html = html(&noisy_neighbour::recording());
-    // The style and the scripts are not markup.
+    // Style and scripts are not markup.
     let main = &html[html.find("<body>").unwrap()..html.find("<script").unwrap()];
     assert_balanced(&format!("{main}</body>"));
 }
@@ -92,7 +92,7 @@ fn a_failed_and_cut_run_says_so_before_anything_else() {
     assert!(html.contains("class=\"verdict fail\"") && html.contains("1 of 4 did not hold, 1 cannot be said, 2 held"));
 }
 
-/// Transactions are called that, and no bytes are told of what does not tell them.
+/// Transactions have their own unit, and no throughput if their bytes are not known.
 #[test]
 fn transactions_are_no_iops_and_have_no_throughput() {
     let mut recording = two_phases();
@@ -106,8 +106,7 @@ fn transactions_are_no_iops_and_have_no_throughput() {
     assert!(page.contains("<td>180</td><td>–</td>"), "{page}");
 }
 
-/// Floors are lines in the picture, and every cause and every missed floor has its place in the
-/// strips.
+/// Floors are lines in the picture, and strips show every cause and every missed floor.
 #[test]
 fn floors_and_causes_are_drawn() {
     let mut recording = noisy_neighbour::recording();
@@ -115,7 +114,7 @@ fn floors_and_causes_are_drawn() {
     recording.objects[1].limits[0].floor_iops = Some(2000);
     recording.workloads[1].intervals[2].floor = FloorFared::Overcommitted(640);
     let html = html(&recording);
-    // Wide and narrow; the narrow one says so in its key, too.
+    // Wide and narrow; the narrow drawing also has it in its key.
     assert_eq!(html.matches("class=\"floor\"").count(), 3);
     assert!(html.contains("vol2 ≥ 2,000"), "the line says what it is");
     assert!(html.contains("floor missed: more than the storage can do, all floors held at 64 %"));
@@ -128,7 +127,8 @@ fn the_picture_of_two_phases() {
     assert_snapshot!(picture::render(&two_phases()));
 }
 
-/// Two seconds without and two with a ceiling of 100 IOPS; the second workload pauses for a second.
+/// Two seconds without and two with a ceiling of 100 IOPS; the second workload pauses for one
+/// second.
 fn two_phases() -> Recording {
     let second = |start, iops| Interval {
         start: Span::from_secs(start),
@@ -197,7 +197,7 @@ fn hostile() -> Recording {
     recording
 }
 
-/// Every element that begins ends, in order; attributes are quoted.
+/// Every element is closed in order, and attributes are quoted.
 fn assert_balanced(markup: &str) {
     let mut open: Vec<&str> = Vec::new();
     for piece in markup.split('<').skip(1) {

@@ -1,4 +1,4 @@
-//! Every kind of section as it is written, and several runs beside each other.
+//! The markup of every kind of section, and several runs side by side.
 
 use crate::gallery;
 use crate::noisy_neighbour;
@@ -7,7 +7,7 @@ use report::section::*;
 use report::{Page, run_page};
 use stats::Recording;
 
-/// A page of one small section, without its head and style.
+/// A page with one small section, without its head and style.
 fn written(section: impl Into<Section>) -> String {
     let mut page = Page::new("x", "0");
     page.add(section);
@@ -29,8 +29,8 @@ fn a_heat_map_is_this_drawing() {
     assert_snapshot!(written(HeatMap { heading: "Heat".into(), lead: "lead".into(), maps }));
 }
 
-/// In a table of figures a column of words begins at the left, its heading too; what is not known
-/// is a figure's.
+/// In a table of figures, columns of text are left-aligned, including their headings; unknown
+/// values count as figures.
 #[test]
 fn words_begin_at_the_left_and_figures_end_at_the_right() {
     let row = |name: &str, cells: [&str; 3]| TableRow {
@@ -72,7 +72,7 @@ fn a_matrix_is_this_table() {
     assert_snapshot!(written(Matrix { heading: "Matrix".into(), lead: String::new(), grids: vec![grid] }));
 }
 
-/// A sentence about a row stands in a row of its own, as wide as the table.
+/// A remark about a row is in a row of its own, as wide as the table.
 #[test]
 fn a_remark_has_a_row_of_its_own() {
     let row = TableRow { name: "small".into(), remarks: vec!["no: full".into()], cells: vec!["1".into()] };
@@ -119,8 +119,7 @@ fn write_cycles_are_this_drawing() {
     }));
 }
 
-/// Every section of the gallery has its heading, its drawings at both widths, and nothing that is
-/// not a number.
+/// Every section of the gallery has its heading, its drawings at both widths, and no NaN.
 #[test]
 fn every_kind_of_section_is_drawn() {
     let html = gallery::page().render();
@@ -133,7 +132,7 @@ fn every_kind_of_section_is_drawn() {
     assert!(!html.contains("NaN") && !html.contains("inf") && !html.contains("<script"));
 }
 
-/// An id is given once, and what refers to one finds it.
+/// Ids are unique, and references to them are valid.
 #[test]
 fn ids_are_unlike_each_other() {
     let recording = noisy_neighbour::recording();
@@ -152,7 +151,7 @@ fn ids_are_unlike_each_other() {
     }
 }
 
-/// Two runs have all that one has, by their names, on the same axes.
+/// Two runs have everything that one has, with their names, on the same axes.
 #[test]
 fn several_runs_stand_beside_each_other() {
     let one = noisy_neighbour::recording();
@@ -177,12 +176,12 @@ fn several_runs_stand_beside_each_other() {
         (ticks, at + 1)
     };
     let (first, next) = axis(&html, 0);
-    // The narrow drawing of the first lies between.
+    // The narrow drawing of the first run comes before.
     let (_, next) = axis(&html, next);
     assert_eq!(axis(&html, next).0, first, "one scale for both");
 }
 
-/// A phase has its name on every chart over time: above the frame, or below it by its number.
+/// Every chart over time has the name of each phase: above the frame, or below it with its number.
 #[test]
 fn every_phase_has_its_name_on_every_chart() {
     let recording = noisy_neighbour::recording();
@@ -196,7 +195,7 @@ fn every_phase_has_its_name_on_every_chart() {
     }
 }
 
-/// A day of ten workloads is drawn with points enough to see and few enough to send.
+/// A day of ten workloads has enough points to see, and few enough to send.
 #[test]
 fn a_long_run_has_a_page_of_limited_size() {
     let mut recording = Recording::default();

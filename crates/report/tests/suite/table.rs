@@ -1,5 +1,5 @@
-//! The text that people read at the end of a run, kept beside this file.
-//! `INSTA_UPDATE=always cargo test -p report` renews it; the difference is reviewed like code.
+//! The table at the end of a run, compared with a text beside this file. `INSTA_UPDATE=always cargo
+//! test -p report` updates it; the difference is reviewed like code.
 
 use crate::noisy_neighbour;
 use block::Span;
@@ -44,18 +44,18 @@ fn an_empty_run() {
     assert_snapshot!(table::render(&Recording::default(), Paint::Plain));
 }
 
-/// A floor that was missed is said beneath its workload, with the reason that it had most often.
+/// A missed floor is reported below its workload, with its most frequent reason.
 #[test]
 fn a_missed_floor_is_said_with_its_reason() {
     let table = table::render(&with_floors(), Paint::Plain);
-    // Eight seconds, the first left out; two of the other seven were short.
+    // Eight seconds without the first; two of the other seven were short.
     assert!(table.contains("    floor missed in 2 of 7 seconds: needs 40 outstanding requests\n"), "{table}");
     assert_eq!(table.matches("floor missed").count(), 1, "the other floor was met");
     assert!(table.contains("  gold: vol2 and vol3 each at least 2,000 IOPS\n"), "{table}");
 }
 
-/// The noisy neighbour with floors on two volumes in its first phase, of which one is missed three
-/// times, once in the first second.
+/// The noisy neighbour with floors on two volumes in its first phase; one is missed three times,
+/// once of them in the first second.
 fn with_floors() -> Recording {
     let mut recording = noisy_neighbour::recording();
     for object in [1, 2] {
@@ -69,9 +69,9 @@ fn with_floors() -> Recording {
     recording
 }
 
-/// Long names, faults, late requests and some never sent, no figures of the server's, a name that
-/// steers the terminal, a phase with a long name that was cut short in its first second, a phase
-/// not reached.
+/// Long names, faults, late requests and some never sent, no figures of the server, a name with
+/// control characters, a phase with a long name that was cut short in its first second, and a phase
+/// that was not reached.
 fn awkward() -> Recording {
     let mut tally = Tally {
         length: Span::SECOND,

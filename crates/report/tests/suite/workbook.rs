@@ -1,9 +1,9 @@
-//! A workbook as spreadsheets read it: its parts are unpacked and looked at.
+//! A workbook as spreadsheets read it: its parts are unpacked and inspected.
 
 use report::workbook::{Chart, ROWS_MAX, Sheet, SheetValue, Workbook, WorkbookError};
 use std::io::{Cursor, Read as _};
 
-/// A part of the file, as text.
+/// A part of the file as text.
 fn part(bytes: &[u8], name: &str) -> String {
     let mut archive = zip::ZipArchive::new(Cursor::new(bytes)).expect("it is a ZIP file");
     let mut text = String::new();
@@ -36,8 +36,7 @@ fn book() -> Workbook {
     }
 }
 
-/// Whatever words look like, no cell has a formula, and no link is made; a figure that is none
-/// leaves its cell empty.
+/// No text becomes a formula or a link, whatever it looks like; NaN leaves a cell empty.
 #[test]
 fn words_are_words_and_figures_are_figures() {
     let bytes = book().render().unwrap();
@@ -50,8 +49,8 @@ fn words_are_words_and_figures_are_figures() {
     assert!(!sheet.contains("r=\"B3\"") && sheet.contains("<c r=\"B4\"><v>-7.5</v></c>"), "{sheet}");
 }
 
-/// One native chart: columns of B on an axis at the right, a line of C on one at the left, over A;
-/// and its words are words.
+/// One native chart over A: columns of B on an axis at the right, a line of C on one at the left;
+/// and its text is text.
 #[test]
 fn a_chart_has_columns_on_the_right_and_a_line_on_the_left() {
     let bytes = book().render().unwrap();
@@ -66,7 +65,7 @@ fn a_chart_has_columns_on_the_right_and_a_line_on_the_left() {
         chart.contains("<a:t>=1+1 &lt;b&gt;</a:t>") && chart.contains("<a:t>processes &amp; more</a:t>"),
         "{chart}"
     );
-    // The axis with the title IOPS stands at the right and the other at the left.
+    // The axis titled IOPS is at the right, the other at the left.
     let place_of = |title: &str| {
         let axis =
             chart.split("<c:valAx>").find(|axis| axis.contains(&format!("<a:t>{title}</a:t>"))).expect("an axis");
@@ -75,7 +74,7 @@ fn a_chart_has_columns_on_the_right_and_a_line_on_the_left() {
     assert_eq!((place_of("IOPS"), place_of("ms")), ('r', 'l'), "{chart}");
 }
 
-/// The date in it is that of the figures, so that the same figures are the same file.
+/// The file's date is that of its figures, so equal figures make equal files.
 #[test]
 fn the_same_figures_are_the_same_file() {
     let bytes = book().render().unwrap();

@@ -1,4 +1,4 @@
-//! Levels (limits, bounds, means) as lines across the chart, and where their sentences find room.
+//! Draws levels (limits, bounds, means) as horizontal lines, and finds room for their labels.
 
 use super::{Drawing, Entry, Swatch};
 use crate::chart::names::LINE;
@@ -16,8 +16,8 @@ impl Drawing<'_> {
             LevelKind::Limit => "limit",
         };
         if level.kind == LevelKind::Floor {
-            // A line that just meets its floor lies beneath the dots, so each has a ring of paper
-            // around it.
+            // A line that just meets its floor is hidden by the dots, so each dot has a ring in the
+            // colour of the paper.
             self.straight("floor ring", [x1, x2, y, y]);
         }
         self.straight(class, [x1, x2, y, y]);
@@ -36,8 +36,8 @@ impl Drawing<'_> {
         }
     }
 
-    /// Writes what a limit says above or below one of its ends, where no line goes; whether there
-    /// was room.
+    /// Writes a limit's label above or below one of its ends, where it hides no line; returns
+    /// whether there was room.
     fn say_free(&mut self, level: &Threshold, [x1, x2, y]: [f64; 3]) -> bool {
         let says = level.says.join(" ");
         let width = names::width_of(&says);
@@ -51,7 +51,7 @@ impl Drawing<'_> {
         true
     }
 
-    /// Where a line goes in the drawing, or the upper edge of columns.
+    /// The course of a line, or of the upper edge of columns.
     fn places(&self, mark: &Mark) -> Option<Vec<(f64, f64)>> {
         let place = |x: f64, y: f64| Some((self.x(x)?, self.y(y)?));
         match mark {
@@ -66,12 +66,12 @@ impl Drawing<'_> {
         }
     }
 
-    /// Writes what a level says beside it; whether there was room.
+    /// Writes the label of a level beside it; returns whether there was room.
     fn say(&mut self, level: &Threshold, [x1, x2, y]: [f64; 3]) -> bool {
         let fits = |line: &String| names::width_of(line) <= x2 - x1;
         let whole = level.says.join(" ");
-        // All in one line, or each part in its own, or the number alone where names stand at the
-        // ends.
+        // All on one line, or each part on its own line, or only the number if names are at the
+        // ends of lines.
         let lines = match &level.says[..] {
             _ if fits(&whole) => vec![whole],
             [.., number] if !level.says.iter().all(fits) && self.measures.names_at_ends => vec![number.clone()],
@@ -82,7 +82,7 @@ impl Drawing<'_> {
         }
         let height = LINE * lines.len() as f64;
         let [_, _, top, bottom] = self.frame;
-        // On its own side, unless that leaves the frame.
+        // On its usual side, unless that is outside the frame.
         let above = match level.kind {
             LevelKind::Floor => y + height > bottom,
             _ => y - height >= top,
