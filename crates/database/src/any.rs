@@ -1,4 +1,4 @@
-//! The database of a run, whichever it is.
+//! The database of a run, of any kind.
 
 use crate::books::{self, Books, Found};
 use crate::cgroup::MemoryBound;
@@ -27,12 +27,13 @@ pub enum Database {
 }
 
 impl Database {
-    /// The database of that name: `sqlite:PATH`, `postgres://…`, `mysql://…`, or `private:FOLDER`,
-    /// where a server of PostgreSQL is started that ends with this. `environment` is what a
-    /// variable is set to, `buffers` the cache of its own, where this sets it.
+    /// Opens the database of that name: `sqlite:PATH`, `postgres://…`, `mysql://…`, or
+    /// `private:FOLDER`, for which a PostgreSQL server is started that stops when this is dropped.
+    /// `environment` looks up variables; `buffers` is the size of the database's cache, where this
+    /// program sets it.
     ///
     /// # Errors
-    /// It is none; the message does not repeat it, as a password may be in it.
+    /// The name is invalid; the message does not repeat it, because it may contain a password.
     pub fn named(name: &str, environment: Environment<'_>, buffers: Option<u64>) -> Result<Database, Error> {
         if let Some(path) = name.strip_prefix("sqlite:").filter(|path| !path.is_empty()) {
             return Ok(Database::Sqlite(Sqlite::new(path.into(), buffers.unwrap_or(SQLITE_BUFFERS))));
@@ -52,7 +53,7 @@ impl Database {
         Ok(Database::Postgres(Postgres::new(address.with_password(password), Isolation::default())))
     }
 
-    /// What it is called; without a password.
+    /// Its name without a password.
     pub fn name(&self) -> String {
         match self {
             Database::Sqlite(sqlite) => format!("sqlite:{}", sqlite.path().display()),
@@ -61,7 +62,7 @@ impl Database {
         }
     }
 
-    /// Its program and version, as in `sqlite 3.54.0`.
+    /// Its program and version, such as `sqlite 3.54.0`.
     ///
     /// # Errors
     /// A server does not answer.
@@ -81,17 +82,18 @@ impl Database {
         })
     }
 
-    /// A connection to a database of ours.
+    /// A connection to the database, which must be marked as set up by this program.
     fn ours(&self) -> Result<Box<dyn Books>, Error> {
         let mut books = self.books()?;
         books::must_be_ours(&mut *books, &self.name())?;
         Ok(books)
     }
 
-    /// Makes and loads all tables, with so many connections where there can be several. What was
-    /// made is removed again when it fails or is stopped.
+    /// Creates and loads all tables, with several connections where the database allows it. If it
+    /// fails or is stopped, everything is removed again.
     ///
     /// # Errors
+    /// Objects with the same names exist, or the database cannot be written.
     /// Something of the same names is there, or the database cannot be written.
     pub fn setup(
         &self,
@@ -107,18 +109,18 @@ impl Database {
         }
     }
 
-    /// Whether a run is marked as begun and not ended: one goes on, or was killed.
+    /// Whether a run has begun and not ended: it is in progress, or it was killed.
     ///
     /// # Errors
-    /// There is nothing of ours, or the database cannot be read.
+    /// The database was not set up, or cannot be read.
     pub fn is_in_use(&self) -> Result<bool, Error> {
         books::is_in_use(&mut *self.ours()?)
     }
 
-    /// Removes what setup made.
+    /// Removes everything that setup made.
     ///
     /// # Errors
-    /// It is no database of ours, or in use.
+    /// The database was not set up by this program, or is in use.
     pub fn drop_all(&self) -> Result<(), Error> {
         drop(self.ours()?);
         match self {
@@ -128,10 +130,10 @@ impl Database {
         }
     }
 
-    /// A connection of a user, whose thinking the whistle ends.
+    /// Opens the connection of a user, whose think time the whistle ends.
     ///
     /// # Errors
-    /// It is not there, or refuses.
+    /// The database does not exist, or refuses.
     pub fn connect<'w>(&self, whistle: &'w Whistle) -> Result<Box<dyn Session + Send + 'w>, Failure> {
         Ok(match self {
             Database::Sqlite(sqlite) => Box::new(sqlite.connect(whistle)?),
@@ -140,10 +142,10 @@ impl Database {
         })
     }
 
-    /// Bytes of its file, or of the whole database.
+    /// Size of its file, or of the whole database, in bytes.
     ///
     /// # Errors
-    /// It is not there.
+    /// The database does not exist.
     pub fn size(&self) -> Result<u64, Error> {
         match self {
             Database::Sqlite(sqlite) => sqlite.size(),
@@ -152,7 +154,7 @@ impl Database {
         }
     }
 
-    /// Bytes of its own cache of pages; of SQLite that of each connection.
+    /// Size of its page cache in bytes; for SQLite that of each connection.
     ///
     /// # Errors
     /// A server does not answer.
@@ -164,7 +166,7 @@ impl Database {
         }
     }
 
-    /// What a server of one's own may have of memory, where that is limited.
+    /// Memory limit of a private server, if there is one.
     pub fn memory(&self) -> Option<MemoryBound> {
         match self {
             Database::Postgres(postgres) => postgres.memory(),
@@ -172,7 +174,7 @@ impl Database {
         }
     }
 
-    /// Whether it is on this host, as far as its name says.
+    /// Whether it is on this host, judging by its name.
     pub fn is_local(&self) -> bool {
         match self {
             Database::Sqlite(_) => true,
@@ -181,7 +183,7 @@ impl Database {
         }
     }
 
-    /// Whether its reads pass the system's page cache by, as far as it says.
+    /// Whether it reads with direct I/O, as far as it tells.
     pub fn reads_directly(&self) -> bool {
         match self {
             Database::Sqlite(_) | Database::Postgres(_) => false,
@@ -207,10 +209,10 @@ impl Database {
         }
     }
 
-    /// Begins to watch a server, second by second; `None` of a database that is no server.
+    /// Starts to watch a server, second by second; `None` if the database is not a server.
     ///
     /// # Errors
-    /// It does not answer.
+    /// The server does not answer.
     pub fn watch(&self) -> Result<Option<ServerWatch>, Error> {
         match self {
             Database::Sqlite(_) => Ok(None),
@@ -219,61 +221,61 @@ impl Database {
         }
     }
 
-    /// A number that setup left.
+    /// A number that setup recorded.
     ///
     /// # Errors
-    /// It is no database of ours.
+    /// The database was not set up by this program.
     pub fn number(&self, key: &str) -> Result<f64, Error> {
         books::left(&mut *self.ours()?, &self.name(), key)
     }
 
-    /// What there is to draw from.
+    /// The ranges from which keys are drawn.
     ///
     /// # Errors
-    /// It is no database of ours.
+    /// The database was not set up by this program.
     pub fn ranges(&self) -> Result<Ranges, Error> {
         books::ranges(&mut *self.ours()?, &self.name())
     }
 
-    /// A run begins: until it says what it added, rows cannot be compared.
+    /// Records the start of a run. Until [`Database::run_ends`], row counts cannot be checked.
     ///
     /// # Errors
-    /// It is no database of ours, or cannot be written.
+    /// The database was not set up by this program, or cannot be written.
     pub fn run_begins(&self) -> Result<(), Error> {
         books::run_begins(&mut *self.ours()?)
     }
 
-    /// A run has ended that added so much; of so many transactions it is not known whether they
-    /// were committed.
+    /// Records the end of a run and the rows that it added; `unsure` is the number of transactions
+    /// that may or may not have been committed.
     ///
     /// # Errors
-    /// As [`Database::run_begins`].
+    /// Those of [`Database::run_begins`].
     pub fn run_ends(&self, counts: &Counts, unsure: u64) -> Result<(), Error> {
         books::run_ends(&mut *self.ours()?, counts, unsure)
     }
 
-    /// Looks whether all holds that must.
+    /// Checks everything that must hold.
     ///
     /// # Errors
-    /// It is no database of ours, or cannot be read.
+    /// The database was not set up by this program, or cannot be read.
     pub fn check(&self, said: &mut dyn FnMut(&Found)) -> Result<bool, Error> {
         books::check(&mut *self.ours()?, said)
     }
 
-    /// The digest of each table's rows as they are now.
+    /// The present digest of each table's rows.
     ///
     /// # Errors
-    /// As [`Database::check`].
+    /// Those of [`Database::check`].
     pub fn digests(&self) -> Result<Vec<(Table, u64)>, Error> {
         books::digests(&mut *self.ours()?)
     }
 }
 
-/// SQLite's cache of each connection, unless set.
+/// SQLite's default cache of a connection.
 const SQLITE_BUFFERS: u64 = 2 << 20;
-/// The cache of a server of one's own, unless set: PostgreSQL's default.
+/// Default cache of a private server, the same as PostgreSQL's.
 const SERVER_BUFFERS: u64 = 128 << 20;
-/// Connections of a server of one's own.
+/// Maximum number of connections of a private server.
 const CONNECTIONS: &str = "1100";
 
 fn private(folder: &Path, buffers: u64) -> Result<Postgres, Error> {
@@ -290,8 +292,8 @@ fn private(folder: &Path, buffers: u64) -> Result<Postgres, Error> {
     Ok(Postgres::of_private(address, server))
 }
 
-/// The password of libpq's file: `PGPASSFILE`, or `.pgpass` at home. One that others can read is
-/// not used, as by libpq.
+/// The password from libpq's file: `PGPASSFILE`, or `.pgpass` in the home folder. As in libpq, a
+/// file that others can read is ignored.
 fn from_file(address: &Address, environment: Environment<'_>) -> Option<String> {
     use std::os::unix::fs::PermissionsExt as _;
     let home = || environment("HOME").map(|home| Path::new(&home).join(".pgpass"));

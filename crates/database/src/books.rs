@@ -1,28 +1,28 @@
-//! What setup and runs write down in the database, and what is proved by it: one text for all
-//! databases.
+//! The records that setup and runs keep in the database, and the checks against them: the same SQL
+//! for all databases.
 
 use crate::error::Error;
 use oltp::{
     Check, Counts, Dialect, Expected, Ranges, SEQUENCES_TABLE, Sequence, Table, Value, checks, create_views, digest,
 };
 
-/// What mark setup leaves.
+/// The mark of setup.
 pub(crate) const MADE_BY: (&str, &str) = ("made_by", "seawall");
-/// Counts the runs that have not said what they added.
+/// Counts the runs that have begun and not ended.
 const OPEN_RUNS: &str = "open_runs";
-/// Counts transactions that failed and may have been committed, in part or whole.
+/// Counts transactions that failed and may have been committed, in part or completely.
 const UNSURE: &str = "unsure";
 
-/// A connection that is not a user's.
+/// A connection for records and checks, not for a user.
 pub(crate) trait Books {
-    /// The words that the database takes.
+    /// The SQL dialect of the database.
     fn dialect(&self) -> Dialect;
 
-    /// Asks, with arguments `$1`, `$2` … in the order in which they appear; how many rows were
-    /// concerned.
+    /// Runs a statement with arguments `$1`, `$2` … in order of appearance; returns the number of
+    /// rows that it returned or changed.
     fn ask(&mut self, sql: &str, args: &[Value], each: &mut dyn FnMut(Vec<Value>)) -> Result<u64, Error>;
 
-    /// Statements without arguments.
+    /// Runs statements without arguments.
     fn batch(&mut self, sql: &str) -> Result<(), Error>;
 
     /// The first value of the first row, as text.
@@ -42,18 +42,19 @@ pub(crate) trait Books {
     }
 }
 
-/// What a check found.
+/// The result of a check.
 #[derive(Clone, Debug)]
 pub struct Found {
     /// What must hold.
     pub what: String,
-    /// Whether it does; `None` where nothing can be said.
+    /// Whether it holds; `None` if that cannot be said.
     pub holds: Option<bool>,
-    /// The figures.
+    /// The figures for the result.
     pub because: String,
 }
 
-/// Whether setup may make its tables; `sql` asks for the name of a thing of the name `$1`.
+/// Fails unless setup may create its objects; the query `sql` returns the name of an object named
+/// `$1`.
 pub(crate) fn must_be_free(books: &mut dyn Books, database: &str, sql: &str) -> Result<(), Error> {
     let ours = Table::ALL.into_iter().map(Table::name).chain([SEQUENCES_TABLE]);
     let ours = ours.chain(create_views().map(|(view, _)| view)).chain(Sequence::ALL.map(Sequence::name));
@@ -65,12 +66,12 @@ pub(crate) fn must_be_free(books: &mut dyn Books, database: &str, sql: &str) -> 
     Ok(())
 }
 
-/// What was written down under that key.
+/// The value recorded under a key.
 pub(crate) fn noted(books: &mut dyn Books, key: &str) -> Result<Option<String>, Error> {
     books.text("SELECT metadata_value FROM orderentry_metadata WHERE metadata_key = $1", &[key.into()])
 }
 
-/// Writes down.
+/// Records a value under a key.
 pub(crate) fn note(books: &mut dyn Books, key: &str, value: &str) -> Result<(), Error> {
     let sql = "INSERT INTO orderentry_metadata VALUES ($1, $2)";
     books.ask(sql, &[key.into(), value.into()], &mut |_| {}).map(drop)
@@ -91,7 +92,7 @@ fn add(books: &mut dyn Books, key: &str, more: i64) -> Result<(), Error> {
     books.ask(sql, &[key.into(), more.into()], &mut |_| {}).map(drop)
 }
 
-/// Whether setup made this.
+/// Fails unless setup made the database.
 pub(crate) fn must_be_ours(books: &mut dyn Books, database: &str) -> Result<(), Error> {
     match noted(books, MADE_BY.0)? {
         Some(by) if by == MADE_BY.1 => Ok(()),
@@ -99,24 +100,24 @@ pub(crate) fn must_be_ours(books: &mut dyn Books, database: &str) -> Result<(), 
     }
 }
 
-/// A number that setup left.
+/// A number that setup recorded.
 pub(crate) fn left(books: &mut dyn Books, database: &str, key: &str) -> Result<f64, Error> {
     noted(books, key)?.and_then(|value| value.parse().ok()).ok_or_else(|| Error::NotOurs(database.into()))
 }
 
-/// What there is to draw from.
+/// The ranges from which keys are drawn.
 pub(crate) fn ranges(books: &mut dyn Books, database: &str) -> Result<Ranges, Error> {
     let mut of = |key| left(books, database, key).map(|number| number as i64);
     Ok(Ranges { customers: of("rows:customers")?, products: of("rows:product_information")? })
 }
 
-/// A run begins: until it says what it added, rows cannot be compared.
+/// Records the start of a run. Until it ends, row counts cannot be checked.
 pub(crate) fn run_begins(books: &mut dyn Books) -> Result<(), Error> {
     add(books, OPEN_RUNS, 1)
 }
 
-/// A run has ended that added so much; of so many transactions it is not known whether they were
-/// committed.
+/// Records the end of a run and the rows that it added; `unsure` transactions may or may not have
+/// been committed.
 pub(crate) fn run_ends(books: &mut dyn Books, counts: &Counts, unsure: u64) -> Result<(), Error> {
     books.batch("BEGIN")?;
     for table in Table::ALL {
@@ -127,15 +128,15 @@ pub(crate) fn run_ends(books: &mut dyn Books, counts: &Counts, unsure: u64) -> R
     books.batch("COMMIT")
 }
 
-/// Whether a run has begun that has not ended.
+/// Whether a run has begun and not ended.
 pub(crate) fn is_in_use(books: &mut dyn Books) -> Result<bool, Error> {
     Ok(noted(books, OPEN_RUNS)?.is_some_and(|runs| runs != "0"))
 }
 
-/// Rows of one table that a transaction adds at most: five items.
+/// Maximum number of rows that a transaction adds to a table: five items.
 const MOST_ROWS: i64 = 5;
 
-/// Looks whether all holds that must.
+/// Checks everything that must hold; returns whether all checks passed.
 pub(crate) fn check(books: &mut dyn Books, said: &mut dyn FnMut(&Found)) -> Result<bool, Error> {
     let stored = |books: &mut dyn Books, key: &str| -> Result<i64, Error> {
         Ok(noted(books, key)?.and_then(|value| value.parse().ok()).unwrap_or(0))
@@ -168,7 +169,7 @@ pub(crate) fn check(books: &mut dyn Books, said: &mut dyn FnMut(&Found)) -> Resu
     Ok(all)
 }
 
-/// The digest of each table's rows as they are now.
+/// The present digest of each table's rows.
 pub(crate) fn digests(books: &mut dyn Books) -> Result<Vec<(Table, u64)>, Error> {
     let tables = Table::ALL.into_iter().filter(|table| *table != Table::Metadata);
     let of = |table: Table| {

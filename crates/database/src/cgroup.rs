@@ -1,6 +1,6 @@
-//! A limit on the memory of a server's processes, page cache included, so that the host's memory
-//! does not stand in for what is read from storage: a control group of version 2, or of version 1
-//! where that has the memory controller.
+//! Limits the memory of a server's processes, page cache included, so that the host's memory does
+//! not serve reads that should come from storage. Uses a control group of version 2, or of version
+//! 1 if that has the memory controller.
 
 use crate::play::Whistle;
 use block::Span;
@@ -11,30 +11,30 @@ use std::path::{Path, PathBuf};
 /// Where control groups are.
 const ROOT: &str = "/sys/fs/cgroup";
 
-/// So often a group that has processes yet is tried to be removed, 10 ms apart.
+/// How often removing a group that still has processes is tried, 10 ms apart.
 const LOOKS: u32 = 100;
 
-/// A control group of one server, which is removed with this.
+/// The control group of one server, removed when this is dropped.
 #[derive(Debug)]
 pub(crate) struct Memory {
     folder: PathBuf,
     limit: u64,
 }
 
-/// What the processes of a server may have, and what of it is page cache.
+/// Memory limit of a server's processes, and the page cache within it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryBound {
-    /// Bytes, page cache included.
+    /// The limit in bytes, page cache included.
     pub limit: u64,
-    /// Bytes of the page cache now; `None` where the host does not say.
+    /// Present size of the page cache in bytes; `None` if the host does not report it.
     pub page_cache: Option<u64>,
 }
 
 impl Memory {
-    /// A group of that name with so many bytes.
+    /// Creates a group of that name with a limit in bytes.
     ///
     /// # Errors
-    /// Only root may, and only where the memory controller is there.
+    /// This needs root and the memory controller.
     pub(crate) fn limited(name: &str, bytes: u64) -> io::Result<Memory> {
         Memory::limited_in(Path::new(ROOT), name, bytes)
     }
@@ -42,7 +42,7 @@ impl Memory {
     fn limited_in(root: &Path, name: &str, bytes: u64) -> io::Result<Memory> {
         let controllers = fs::read_to_string(root.join("cgroup.controllers")).unwrap_or_default();
         let (parent, file) = if controllers.split_whitespace().any(|one| one == "memory") {
-            // What has it for its children as well; where that is set already nothing changes.
+            // Lets child groups have the controller; no effect if that is set already.
             fs::write(root.join("cgroup.subtree_control"), "+memory")?;
             (root.to_owned(), "memory.max")
         } else if root.join("memory/memory.limit_in_bytes").exists() {
@@ -52,29 +52,29 @@ impl Memory {
         };
         let folder = parent.join(name);
         fs::create_dir(&folder)?;
-        // From here on it is removed whatever happens.
+        // From here on, dropping this removes the folder.
         let memory = Memory { folder, limit: bytes };
         fs::write(memory.folder.join(file), bytes.to_string())?;
         Ok(memory)
     }
 
-    /// What it may have and what of it is page cache.
+    /// The limit, and the page cache within it.
     pub(crate) fn bound(&self) -> MemoryBound {
         let stat = fs::read_to_string(self.folder.join("memory.stat")).unwrap_or_default();
         MemoryBound { limit: self.limit, page_cache: page_cache(&stat) }
     }
 
-    /// Takes a process in, whose later children are in it too.
+    /// Moves a process into the group; its future children will be in it too.
     ///
     /// # Errors
-    /// It is gone.
+    /// The process has ended.
     pub(crate) fn take(&self, pid: u32) -> io::Result<()> {
         fs::write(self.folder.join("cgroup.procs"), pid.to_string())
     }
 }
 
-/// Bytes of cached files, of either version's counters; shared memory is counted with them and is
-/// none.
+/// Bytes of cached files, from the counters of either version. Shared memory is included in them
+/// and subtracted.
 fn page_cache(stat: &str) -> Option<u64> {
     let of = |name: &str| {
         let line = stat.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(' '));
@@ -85,8 +85,8 @@ fn page_cache(stat: &str) -> Option<u64> {
 
 impl Drop for Memory {
     fn drop(&mut self) {
-        // A server says that it has ended a moment before its processes have. One that still has a
-        // process after that stays; nothing depends on it.
+        // A server reports its end slightly before its processes are gone. A group that still has a
+        // process later stays, which is harmless.
         let whistle = Whistle::default();
         for _ in 0..LOOKS {
             match fs::remove_dir(&self.folder) {
@@ -109,7 +109,7 @@ mod tests {
         assert_eq!([first, second, ""].map(page_cache), [Some(200_704), Some(400), None]);
     }
 
-    /// Which file has the limit is told by what the root has, on either version.
+    /// The files of the root group show which version it is, and so which file has the limit.
     #[test]
     fn either_version_has_its_file() {
         let root = tempfile::tempdir().unwrap();

@@ -1,10 +1,9 @@
-//! Databases under the order-entry load: connections, setup, check and drop, and users who work on
-//! them.
+//! Databases for the order-entry load: connections, setup, check and drop, and users at work.
 //!
 //! ```text
 //!   a thread a user: User over a Session ──Done──► Desk (the driver's wait) ──► Collector (an actor) ──► Ledger
 //! ```
-//! What users do is `oltp`'s; here is what touches the world.
+//! What users do is in `oltp`; this crate has everything that touches the outside world.
 
 mod any;
 mod books;

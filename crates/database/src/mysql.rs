@@ -1,4 +1,4 @@
-//! MariaDB: a server that speaks MySQL's protocol, behind a URL.
+//! MariaDB, a server that speaks MySQL's protocol, at a URL.
 
 mod address;
 mod connection;
@@ -18,19 +18,19 @@ use oltp::{Dialect, Value};
 use std::path::{Path, PathBuf};
 use wire::Wire;
 
-/// A statement that takes longer has failed, in seconds; as published.
+/// Maximum time of a statement in seconds, as published.
 const TIMEOUT_S: u32 = 120;
-/// How every connection reads statements: names in quotes as in standard SQL, and a value that does
-/// not fit is refused.
+/// Settings of every connection: quoted names as in standard SQL, and errors for values that do not
+/// fit.
 const WORDS: &str = "SET SESSION sql_mode = 'ANSI_QUOTES,STRICT_ALL_TABLES,NO_ENGINE_SUBSTITUTION', autocommit = 1";
-/// Setup, checks and drop wait so long for a lock at most, in seconds.
+/// Maximum time that setup, checks and drop wait for a lock, in seconds.
 const LOCK_TIMEOUT: &str = "SET SESSION lock_wait_timeout = 10, innodb_lock_wait_timeout = 10";
 
 /// A database of a MariaDB server.
 #[derive(Clone, Debug)]
 pub struct Mysql {
     address: MysqlAddress,
-    /// How users' transactions are kept apart.
+    /// Isolation level of users' transactions.
     pub isolation: Isolation,
 }
 
@@ -50,12 +50,12 @@ impl Mysql {
         self.address.is_local()
     }
 
-    /// A connection for setup, checks and what runs write down.
+    /// A connection for setup, checks and records.
     pub(crate) fn books(&self) -> Result<Book, Error> {
         let wrong = |error| Error::Mysql(self.name(), error);
         let wire = Wire::connect(&self.address, &[WORDS, LOCK_TIMEOUT], None).map_err(wrong)?;
         let mut book = Book { name: self.name(), wire, version: String::new() };
-        // `10.11.14-MariaDB-0+deb12u2`; MySQL's has no name in it.
+        // For example `10.11.14-MariaDB-0+deb12u2`; MySQL's version has no name in it.
         let version = book.text("SELECT VERSION()", &[])?.unwrap_or_default();
         match version.split_once("-MariaDB") {
             Some((number, _)) => book.version = number.to_owned(),
@@ -67,30 +67,30 @@ impl Mysql {
     /// The server's version.
     ///
     /// # Errors
-    /// It does not answer.
+    /// The server does not answer.
     pub fn version(&self) -> Result<String, Error> {
         Ok(self.books()?.version)
     }
 
-    /// Bytes of the whole database, as of its statistics, which setup renews.
+    /// Size of the whole database in bytes, from its statistics, which setup updates.
     ///
     /// # Errors
-    /// It does not answer.
+    /// The server does not answer.
     pub fn size(&self) -> Result<u64, Error> {
         let sql = "SELECT CAST(SUM(data_length + index_length) AS SIGNED) FROM information_schema.tables WHERE \
                    table_schema = DATABASE()";
         Ok(self.books()?.number(sql)?.unwrap_or(0).try_into().unwrap_or(0))
     }
 
-    /// The server's cache of pages, in bytes.
+    /// Size of the server's page cache in bytes.
     ///
     /// # Errors
-    /// It does not answer.
+    /// The server does not answer.
     pub fn buffers(&self) -> Result<u64, Error> {
         Ok(self.books()?.number("SELECT @@innodb_buffer_pool_size")?.unwrap_or(0).try_into().unwrap_or(0))
     }
 
-    /// Whether its reads pass the system's page cache by, as far as it says.
+    /// Whether it reads with direct I/O, as far as it tells.
     pub fn reads_directly(&self) -> bool {
         self.setting("innodb_flush_method").is_some_and(|method| method.starts_with("O_DIRECT"))
     }
@@ -103,7 +103,7 @@ impl Mysql {
 
     /// The folder of its log, if it is on this host.
     pub fn log_folder(&self) -> Option<PathBuf> {
-        // Of a path that begins with none it is that below the folder of its files.
+        // A relative path is within the folder of its files.
         Some(self.folder()?.join(Path::new(&self.setting("innodb_log_group_home_dir")?)))
     }
 
@@ -112,11 +112,11 @@ impl Mysql {
     }
 }
 
-/// A connection that is not a user's.
+/// A connection for records and checks.
 pub(crate) struct Book {
     name: String,
     wire: Wire,
-    /// The server's.
+    /// The server's version.
     version: String,
 }
 
@@ -137,7 +137,7 @@ impl Books for Book {
 impl Book {
     fn wrong(&self, error: MysqlError) -> Error {
         match error.code() {
-            // No such table, or one of others without our columns.
+            // No such table, or another one without our columns.
             Some(1146 | 1054) => Error::NotOurs(self.name.clone()),
             _ => Error::Mysql(self.name.clone(), error),
         }

@@ -1,5 +1,5 @@
-//! Loading on several connections at once: tables in chunks, tasks shared among threads, and rows
-//! as text, which COPY of PostgreSQL and LOAD DATA of MariaDB take alike.
+//! Loads on several connections: tables in chunks, tasks shared among threads, and rows in a text
+//! format that PostgreSQL's COPY and MariaDB's LOAD DATA both accept.
 
 use crate::error::Error;
 use crate::setup::{Loaded, Work, weight};
@@ -9,12 +9,12 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::time::Duration;
 
-/// Rows of a chunk: large enough to cost little beside them, small enough to be shared evenly.
+/// Rows of a chunk: enough that its overhead is small, few enough for an even distribution.
 const CHUNK: f64 = 20_000.0;
-/// How often progress is asked whether to go on.
+/// How often the progress callback is asked whether to continue.
 const LOOK: Duration = Duration::from_millis(200);
 
-/// Part of a table.
+/// A part of a table.
 #[derive(Clone, Copy)]
 pub(crate) struct Chunk {
     pub table: Table,
@@ -22,20 +22,20 @@ pub(crate) struct Chunk {
     until: u64,
 }
 
-/// What a loader did.
+/// What was loaded.
 #[derive(Clone, Copy)]
 pub(crate) struct Part {
     pub table: Table,
     pub rows: u64,
     pub digest: u64,
-    /// Of [`weight`]s.
+    /// Sum of [`weight`]s.
     pub weight: f64,
 }
 
-/// Loads all tables in chunks, an earlier table's first, shared among connections as by [`share`].
+/// Loads all tables in chunks, in their order, distributed over connections by [`share`].
 ///
 /// # Errors
-/// As of [`share`].
+/// Those of [`share`].
 pub(crate) fn load<C>(
     work: &mut Work<'_>,
     jobs: NonZeroUsize,
@@ -61,13 +61,13 @@ fn chunks(table: Table, units: u64) -> Vec<Chunk> {
     (0..units).step_by(size).map(|from| Chunk { table, from, until: (from + size as u64).min(units) }).collect()
 }
 
-/// The rows of a chunk as lines of text, made as they are asked for.
+/// The rows of a chunk as lines of text, generated on demand.
 pub(crate) struct Lines {
     rows: Rows,
     until: u64,
     unit: u64,
     some: Vec<oltp::Row>,
-    /// What was made so far; its weight is the whole chunk's.
+    /// What was generated so far; its weight is that of the whole chunk.
     pub part: Part,
 }
 
@@ -77,7 +77,7 @@ impl Lines {
         Lines { rows, until, unit: from, some: Vec::new(), part }
     }
 
-    /// Adds lines until there are so many bytes, or no more rows.
+    /// Appends lines until there are `bytes` bytes or no more rows.
     pub fn fill(&mut self, out: &mut Vec<u8>, bytes: usize) {
         while self.unit < self.until && out.len() < bytes {
             self.rows.unit(self.part.table, self.unit, &mut self.some);
@@ -91,7 +91,7 @@ impl Lines {
     }
 }
 
-/// A row as a line: tabs between values, and no letter of ours has to be escaped but these.
+/// A row as a line with tabs between values. Only these characters of our texts need escaping.
 fn line(row: &[Value], out: &mut Vec<u8>) {
     use std::io::Write as _;
     for (place, value) in row.iter().enumerate() {
@@ -100,7 +100,7 @@ fn line(row: &[Value], out: &mut Vec<u8>) {
         }
         match value {
             Value::Null => out.extend_from_slice(b"\\N"),
-            // Writing to memory does not fail.
+            // Writing to memory cannot fail.
             Value::Number(number) => _ = write!(out, "{number}"),
             Value::Text(text) => {
                 for letter in text.bytes() {
@@ -118,11 +118,11 @@ fn line(row: &[Value], out: &mut Vec<u8>) {
     out.push(b'\n');
 }
 
-/// Shares tasks among so many connections, which `connect` makes; `each` is called for each that is
-/// done, and now and then.
+/// Distributes tasks over `jobs` connections, which `connect` opens. `each` is called for each task
+/// that is done, and regularly in between.
 ///
 /// # Errors
-/// The first failure of a connection or a task, or `each` ends it.
+/// The first failure of a connection or a task, or `each` stopped it.
 pub(crate) fn share<C, T: Sync, D: Send>(
     tasks: &[T],
     jobs: NonZeroUsize,
@@ -144,7 +144,7 @@ pub(crate) fn share<C, T: Sync, D: Send>(
                     let is_over = stop.load(Ordering::Relaxed);
                     let done = if is_over { Err(Error::Stopped) } else { work(task, &mut connection, stop) };
                     let failed = done.is_err();
-                    // The receiver is gone once the first failure was taken.
+                    // The receiver is dropped after the first failure.
                     if sender.send(done).is_err() || failed {
                         return;
                     }

@@ -1,4 +1,4 @@
-//! Users at work: a thread each, and one that collects what they did.
+//! Users at work: a thread for each, and one that collects their results.
 
 use block::{Actor, Driver, Span, Time, Wait, Wakeup, drive};
 use oltp::{Done, Draws, Failure, Ledger, Mode, Performed, Session, Think, TransactionMix, User};
@@ -9,64 +9,63 @@ use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Duration;
 use uring::Clock;
 
-/// What users do in a point.
+/// The settings of a point.
 #[derive(Clone, Copy, Debug)]
 pub struct UserPlan {
-    /// How many there are.
+    /// Number of users.
     pub users: u32,
-    /// What they do.
+    /// Their transactions.
     pub mix: TransactionMix,
-    /// How they ask for it.
+    /// Single statements or procedures.
     pub mode: Mode,
-    /// How long they think.
+    /// Their think time.
     pub think: Think,
-    /// Transactions due in a second, all users together; none in a closed loop.
+    /// Transactions due in a second, over all users; `None` for a closed loop.
     pub rate: Option<f64>,
-    /// Before anything is measured.
+    /// Time before the measurement.
     pub warm_up: Span,
-    /// For how long it is measured.
+    /// Length of the measurement.
     pub window: Span,
-    /// The transactions of all users together after which a point is over; none where only time
-    /// ends it.
+    /// Number of transactions over all users that ends the point; `None` if only time ends it.
     pub transactions: Option<u64>,
     /// The dates of new rows.
     pub dates: Dates,
-    /// The seed of all chance.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// What keys are drawn from.
+    /// Distributions of keys.
     pub draws: Draws,
 }
 
 /// The dates of new rows, in seconds since 1970 (UTC).
 #[derive(Clone, Copy, Debug)]
 pub enum Dates {
-    /// Now, which was this when the point began.
+    /// The current time; the point began at this one.
     Passing(i64),
-    /// Always the same, so that the same work makes the same rows.
+    /// Always this time, so that the same work makes the same rows.
     Fixed(i64),
 }
 
-/// Who looks at a point while it goes on, about once a second.
+/// Watches a point, about once a second.
 pub trait PointWatcher {
-    /// The window begins now.
+    /// The measurement begins.
     fn begins(&mut self) {}
 
-    /// So many seconds of the point are over; `false` ends it.
+    /// Called after each second of the point; `false` ends it.
     fn second(&mut self, ledger: &Ledger, seconds: usize, working: u32) -> bool;
 }
 
-/// Ends every wait when it is blown.
+/// Ends all waits when it is blown.
 #[derive(Debug, Default)]
 pub struct Whistle(Mutex<bool>, Condvar);
 
 impl Whistle {
-    /// Ends all waits, now and later.
+    /// Ends all present and future waits.
     pub fn blow(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.1.notify_all();
     }
 
-    /// Waits so long, or until it is blown; whether it was.
+    /// Waits for `span`, or until it is blown; returns whether it was.
     pub fn wait(&self, span: Span) -> bool {
         let guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let wait = Duration::from_nanos(span.as_nanos());
@@ -75,7 +74,7 @@ impl Whistle {
         *guard
     }
 
-    /// The same; for how long it was.
+    /// [`Whistle::wait`], but returns how long it waited.
     pub(crate) fn waited(&self, clock: &Clock, span: Span) -> Span {
         let before = clock.now();
         self.wait(span);
@@ -83,14 +82,15 @@ impl Whistle {
     }
 }
 
-/// After a failure a user waits so long, so that a database that refuses everything is not asked in
-/// a frenzy.
+/// How long a user waits after a failure, so that a database that refuses everything is not flooded
+/// with requests.
 const AFTER_FAILURE: Span = Span::from_millis(10);
 
-/// Plays a point. `connect` makes the connection of the user of that number, with what ends its
-/// thinking.
+/// Plays a point. `connect` opens the connection of a user, given its number and the whistle that
+/// ends its think time.
 ///
 /// # Errors
+/// A user cannot connect at the start, or a thread could not be started.
 /// A user has no connection at the start, or the system gives no thread.
 pub fn play<'w, S: Session + Send>(
     plan: &UserPlan,
@@ -99,7 +99,7 @@ pub fn play<'w, S: Session + Send>(
     pace: &mut dyn PointWatcher,
 ) -> Result<Ledger, Failure> {
     let clock = Clock::new();
-    // All are connected before the first begins: logging on is no part of the load.
+    // All users connect before the first begins, because logging on is not part of the load.
     let sessions = (0..plan.users).map(|number| connect(number, whistle)).collect::<Result<Vec<_>, _>>()?;
     let (sender, receiver) = channel();
     let start = clock.now();
@@ -107,7 +107,7 @@ pub fn play<'w, S: Session + Send>(
         for (number, session) in (0..).zip(sessions) {
             let worker = Worker { plan, number, whistle, clock, connect, sender: sender.clone(), start };
             let thread = std::thread::Builder::new().name(format!("user {number}")).stack_size(256 << 10);
-            // A user of 256 KiB: no transaction goes deep, and a thousand of them are to fit.
+            // 256 KiB of stack: transactions do not nest deeply, and a thousand threads must fit.
             if let Err(error) = thread.spawn_scoped(scope, move || worker.work(session)) {
                 whistle.blow();
                 return Err(Failure::Other(format!("user {number}: the system gives no thread: {error}")));
@@ -149,7 +149,8 @@ fn collect(
             over = true;
         }
         if over {
-            // Transactions under way end; then all senders are gone, and the collector is over.
+            // Transactions in progress end first; then all senders are gone and the collector is
+            // done.
             collector.ledger.finish(now);
             whistle.blow();
             return Wait::Unbounded;
@@ -162,11 +163,11 @@ fn collect(
     collector.ledger
 }
 
-/// What users tell.
+/// A message of a user.
 enum Told {
     /// A transaction ended.
     Done(Box<Done>),
-    /// One works no longer.
+    /// The user has stopped.
     Left,
 }
 
@@ -176,14 +177,14 @@ struct Inbox {
     closed: bool,
 }
 
-/// Waits for users on behalf of the collector.
+/// Waits for messages on behalf of the collector.
 struct Desk {
     clock: Clock,
     receiver: Receiver<Told>,
     inbox: Rc<RefCell<Inbox>>,
 }
 
-/// What ends meanwhile is taken in together.
+/// Messages within this time are handled together.
 const GATHER: Span = Span::from_millis(5);
 
 impl Driver for Desk {
@@ -202,7 +203,7 @@ impl Driver for Desk {
     }
 }
 
-/// Its pass only collects.
+/// An actor whose pass only collects messages.
 struct Collector {
     ledger: Ledger,
     inbox: Rc<RefCell<Inbox>>,
@@ -250,7 +251,7 @@ impl<S: Session> Worker<'_, '_, S> {
         let plan = self.plan;
         let seed = plan.seed ^ 0x0DDE_5EED;
         let mut life = 0;
-        // The chance of the next connection of the same user is another, and known too.
+        // Another connection of the same user has another seed, which is also fixed.
         let user = |session, life: u64| {
             let number = u64::from(self.number) | (life << 32);
             User::new(session, plan.mode, (seed, number), plan.draws, plan.think)
@@ -273,7 +274,7 @@ impl<S: Session> Worker<'_, '_, S> {
             let lost = matches!(failure, Some(Failure::Lost(_)));
             let failed = failure.is_some();
             let done = Done { what, due, begun, end, thought, waits, counts, unsure, failure };
-            // The receiver is gone once the point was given up.
+            // The receiver is gone if the point was aborted.
             let _ = self.sender.send(Told::Done(Box::new(done)));
             if lost {
                 life += 1;
@@ -286,12 +287,11 @@ impl<S: Session> Worker<'_, '_, S> {
             }
             user_now.rest();
         }
-        // The receiver is gone once the point was given up.
+        // The receiver is gone if the point was aborted.
         let _ = self.sender.send(Told::Left);
     }
 
-    /// How many transactions it does: its part of all, the first users one more where they do not
-    /// divide evenly.
+    /// Number of transactions of this user: an equal part of all, rounded up for the first users.
     fn share(&self) -> u64 {
         let (users, number) = (u64::from(self.plan.users), u64::from(self.number));
         self.plan.transactions.map_or(u64::MAX, |all| all / users + u64::from(number < all % users))
@@ -304,7 +304,7 @@ impl<S: Session> Worker<'_, '_, S> {
         }
     }
 
-    /// Another connection, as soon as there is one.
+    /// Opens another connection, retrying until it succeeds.
     fn again(&self) -> Option<S> {
         while !self.whistle.wait(AFTER_FAILURE * 10) {
             if let Ok(session) = (self.connect)(self.number, self.whistle) {

@@ -1,4 +1,4 @@
-//! PostgreSQL: a server behind a URL.
+//! PostgreSQL, a server at a URL.
 
 mod address;
 mod connection;
@@ -21,18 +21,18 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 use wire::Wire;
 
-/// A statement that takes longer has failed, in milliseconds; as published.
+/// Maximum time of a statement in milliseconds, as published.
 const TIMEOUT_MS: &str = "120000";
-/// Setup, checks and drop wait so long for a lock at most.
+/// Maximum time that setup, checks and drop wait for a lock.
 const LOCK_TIMEOUT: &str = "10s";
 
 /// A database of a PostgreSQL server.
 #[derive(Clone, Debug)]
 pub struct Postgres {
     address: Address,
-    /// How users' transactions are kept apart.
+    /// Isolation level of users' transactions.
     pub isolation: Isolation,
-    /// The server, where it is this program's own; it ends with the last of these.
+    /// The private server, if it is one; stopped when the last reference is dropped.
     server: Option<Arc<Mutex<Private>>>,
 }
 
@@ -42,20 +42,20 @@ impl Postgres {
         Postgres { address, isolation, server: None }
     }
 
-    /// The database of a server of one's own.
+    /// The database of a private server.
     pub(crate) fn of_private(address: Address, server: Private) -> Postgres {
         Postgres { address, isolation: Isolation::default(), server: Some(Arc::new(Mutex::new(server))) }
     }
 
-    /// Whether the server is this program's own.
+    /// Whether the server is private.
     pub fn is_private(&self) -> bool {
         self.server.is_some()
     }
 
-    /// Limits the memory of a server of one's own, page cache included; only root may.
+    /// Limits the memory of a private server, page cache included; needs root.
     ///
     /// # Errors
-    /// The server is another's, or the host has no such limits.
+    /// The server is not private, or the host does not support such limits.
     pub fn limit_memory(&self, bytes: u64) -> Result<(), Error> {
         let wrong = |error| Error::File(self.name(), error);
         let Some(server) = &self.server else {
@@ -64,7 +64,7 @@ impl Postgres {
         server.lock().unwrap_or_else(PoisonError::into_inner).limit_memory(bytes).map_err(wrong)
     }
 
-    /// What a server of one's own may have of memory, where that is limited.
+    /// Memory limit of a private server, if there is one.
     pub fn memory(&self) -> Option<MemoryBound> {
         self.server.as_ref()?.lock().unwrap_or_else(PoisonError::into_inner).memory()
     }
@@ -74,12 +74,12 @@ impl Postgres {
         self.address.name()
     }
 
-    /// Whether its server is on this host, as far as its address says.
+    /// Whether its server is on this host, judging by its address.
     pub fn is_local(&self) -> bool {
         self.address.is_local()
     }
 
-    /// A connection for setup, checks and what runs write down.
+    /// A connection for setup, checks and records.
     pub(crate) fn books(&self) -> Result<Book, Error> {
         let settings = [("application_name", "seawall"), ("lock_timeout", LOCK_TIMEOUT)];
         let wire = Wire::connect(&self.address, &settings).map_err(|error| Error::Postgres(self.name(), error))?;
@@ -89,23 +89,23 @@ impl Postgres {
     /// The server's version.
     ///
     /// # Errors
-    /// It does not answer.
+    /// The server does not answer.
     pub fn version(&self) -> Result<String, Error> {
         let book = self.books()?;
-        // `15.18 (Debian 15.18-0+deb12u1)`.
+        // For example `15.18 (Debian 15.18-0+deb12u1)`.
         Ok(book.wire.version().split(' ').next().unwrap_or_default().to_owned())
     }
 
-    /// Bytes of the whole database.
+    /// Size of the whole database in bytes.
     ///
     /// # Errors
-    /// It does not answer.
+    /// The server does not answer.
     pub fn size(&self) -> Result<u64, Error> {
         let sql = "SELECT pg_database_size(current_database())";
         Ok(self.books()?.number(sql)?.unwrap_or(0).try_into().unwrap_or(0))
     }
 
-    /// A setting of the server; `None` where the role may not know it.
+    /// A setting of the server; `None` if the role may not see it.
     ///
     /// # Errors
     /// The connection is lost.
@@ -116,24 +116,24 @@ impl Postgres {
         }
     }
 
-    /// Its cache of pages, in bytes.
+    /// Size of its page cache in bytes.
     ///
     /// # Errors
-    /// It does not answer.
+    /// The server does not answer.
     pub fn buffers(&self) -> Result<u64, Error> {
         let sql = "SELECT setting::bigint * current_setting('block_size')::bigint FROM pg_settings WHERE name = \
                    'shared_buffers'";
         Ok(self.books()?.number(sql)?.unwrap_or(0).try_into().unwrap_or(0))
     }
 
-    /// The folder of its files, if it is on this host and the role may know it.
+    /// The folder of its files, if it is on this host and the role may see it.
     pub fn folder(&self) -> Option<PathBuf> {
         let folder = PathBuf::from(self.setting("data_directory").ok()??);
         (self.is_local() && folder.exists()).then_some(folder)
     }
 }
 
-/// A connection that is not a user's.
+/// A connection for records and checks.
 pub(crate) struct Book {
     name: String,
     pub(crate) wire: Wire,
@@ -156,7 +156,7 @@ impl Books for Book {
 impl Book {
     fn wrong(&self, error: WireError) -> Error {
         match error.code() {
-            // No such table, or one of others without our columns.
+            // No such table, or another one without our columns.
             "42P01" | "42703" => Error::NotOurs(self.name.clone()),
             _ => Error::Postgres(self.name.clone(), error),
         }

@@ -1,7 +1,8 @@
-//! A PostgreSQL server of one's own in a folder: made, started and ended by this program, behind a
-//! Unix socket in that folder and nowhere else. Its data stay there for the next start.
+//! A private PostgreSQL server in a folder: created, started and stopped by this program, and
+//! reachable only by a Unix socket in that folder. Its data stays there for the next start.
 //!
-//! PostgreSQL refuses to run as root; root starts it as the user `postgres`, or `nobody`.
+//! PostgreSQL refuses to run as root; if this program does, the server runs as `postgres` or
+//! `nobody`.
 
 use crate::cgroup::{Memory, MemoryBound};
 use std::fs::{self, File};
@@ -11,28 +12,29 @@ use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-/// Where packages put its programs, by version.
+/// Where packages install its programs, by version.
 const PACKAGES: &str = "/usr/lib/postgresql";
 /// The role and the database.
 const ROLE: &str = "seawall";
 
-/// A running server, which ends with this.
+/// A running server, which is stopped when this is dropped.
 #[derive(Debug)]
 pub struct Private {
     programs: PathBuf,
     folder: PathBuf,
     account: Option<(u32, u32)>,
     settings: String,
-    /// It was started by this, and is stopped by it.
+    /// Whether this has started it and must stop it.
     is_started: bool,
-    /// Outlives the server's processes.
+    /// Must outlive the server's processes.
     memory: Option<Memory>,
-    /// Held while this has the folder.
+    /// Held for as long as the folder is in use.
     _lock: File,
 }
 
 impl Private {
-    /// The folder of PostgreSQL's programs, the newest there is; `None` where there is no server.
+    /// The folder of PostgreSQL's programs, of the newest version; `None` if no server is
+    /// installed.
     pub fn programs() -> Option<PathBuf> {
         let version = |path: &Path| path.file_name().and_then(|name| name.to_str()?.parse::<u32>().ok());
         let installed = fs::read_dir(PACKAGES).into_iter().flatten().flatten().map(|entry| entry.path());
@@ -42,12 +44,12 @@ impl Private {
         newest.map(|folder| folder.join("bin")).or_else(on_path)
     }
 
-    /// Starts the cluster in that folder with these settings, and makes one first where there is
-    /// none; the folder must be empty then. With a password the role needs it.
+    /// Starts the cluster in that folder with these settings. If there is none, creates it first,
+    /// for which the folder must be empty. With a password the role needs it.
     ///
     /// # Errors
-    /// There is no server, somebody else has the folder, or it does not start; its log says why.
-    /// What runs already is left alone.
+    /// No server is installed, the folder is in use, or the server does not start; its log says
+    /// why. A server that is running already is left alone.
     pub fn start(folder: &Path, settings: &[(&str, &str)], password: Option<&str>) -> io::Result<Private> {
         let programs = Private::programs().ok_or_else(|| io::Error::other("no PostgreSQL server is installed"))?;
         let account = account(&["postgres", "nobody"])?;
@@ -69,8 +71,8 @@ impl Private {
         Ok(private)
     }
 
-    /// A server that is there, though nobody has the folder, was left by a run that was killed, or
-    /// somebody started it: not ours to end.
+    /// Fails if a server is running although the folder is not locked: it was left by a run that
+    /// was killed, or started by the user, and is not ours to stop.
     fn must_not_run(&self) -> io::Result<()> {
         let mut command = self.command("pg_ctl");
         command.args(["status", "--pgdata"]).arg(self.data()).stdout(Stdio::null()).stderr(Stdio::null());
@@ -86,7 +88,7 @@ impl Private {
         )))
     }
 
-    /// Makes a cluster.
+    /// Creates a cluster.
     fn make(&self, password: Option<&str>) -> io::Result<()> {
         let private = self;
         own(&private.folder, private.account)?;
@@ -106,11 +108,11 @@ impl Private {
         private.run(command)
     }
 
-    /// Limits the memory of all of its processes, page cache included, and leaves nothing of its
-    /// files in the cache that others had read. Only root may.
+    /// Limits the memory of all of its processes, page cache included, and drops its files from the
+    /// page cache first. Needs root.
     ///
     /// # Errors
-    /// The host has no such limits, or this process may not set them.
+    /// The host does not support such limits, or this process may not set them.
     pub fn limit_memory(&mut self, bytes: u64) -> io::Result<()> {
         let file = self.data().join("postmaster.pid");
         let pid = fs::read_to_string(file)?.lines().next().and_then(|line| line.trim().parse().ok());
@@ -118,7 +120,7 @@ impl Private {
         let memory = Memory::limited(&format!("seawall-{pid}"), bytes)?;
         drop_cached(&self.data())?;
         memory.take(pid)?;
-        // Those that were there before the first was taken in.
+        // Moves the children that already exist.
         for task in fs::read_dir("/proc")?.flatten() {
             let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
             let parent = stat.rsplit_once(')').and_then(|(_, behind)| behind.split_whitespace().nth(1)?.parse().ok());
@@ -132,7 +134,7 @@ impl Private {
         Ok(())
     }
 
-    /// What its processes may have, where that is limited.
+    /// Memory limit of its processes, if there is one.
     pub fn memory(&self) -> Option<MemoryBound> {
         self.memory.as_ref().map(Memory::bound)
     }
@@ -147,31 +149,31 @@ impl Private {
         self.folder.join("data")
     }
 
-    /// Ends it as a crash does, and starts it again.
+    /// Kills the server as in a crash, and starts it again.
     ///
     /// # Errors
-    /// It does not come back.
+    /// It does not start.
     pub fn crash(&self) -> io::Result<()> {
         self.control(&["restart", "-m", "immediate"])
     }
 
-    /// One of its programs, as the account that the server runs as, with what leads to the server
-    /// in its environment.
+    /// One of its programs, to run under the server's account, with the server's address in its
+    /// environment.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.programs.join(program));
         if let Some((uid, gid)) = self.account {
             command.uid(uid).gid(gid);
         }
-        // A folder that the other account may not enter would be refused.
+        // The server's account may not be able to enter the current folder.
         command.current_dir("/").env("PGHOST", &self.folder).env("PGUSER", ROLE).env("PGDATABASE", "postgres");
         command.stdin(Stdio::null());
         command
     }
 
-    /// Runs a program to its end; a failure has the line that it gave as its reason.
+    /// Runs a program to its end; on failure the error is what the program wrote.
     fn run(&self, mut command: Command) -> io::Result<()> {
-        // A server that is started keeps what it inherits: a file and no pipe, so that nothing
-        // waits for its end.
+        // A server keeps the files that it inherits: with a pipe, reading would wait for the
+        // server's end.
         let path = self.folder.join("errors");
         let file = File::create(&path)?;
         let status = command.stdout(file.try_clone()?).stderr(file).status()?;
@@ -188,7 +190,7 @@ impl Private {
         command.args(what).args(["--wait", "--silent", "--timeout=60"]);
         command.arg("--pgdata").arg(self.data()).arg("--log").arg(self.folder.join("log"));
         command.arg("--options").arg(&self.settings);
-        // What earlier starts wrote stands before it.
+        // Earlier starts have written to the same log.
         let log = || fs::read(self.folder.join("log")).unwrap_or_default();
         let before = log().len();
         self.run(command).map_err(|error| {
@@ -206,12 +208,12 @@ impl Drop for Private {
         }
         let mut command = self.command("pg_ctl");
         command.args(["stop", "-m", "fast", "--wait", "--silent", "--pgdata"]).arg(self.data());
-        // It may have ended by itself.
+        // It may have stopped by itself.
         let _ = self.run(command);
     }
 }
 
-/// A shell reads the path on its way to the server, and URLs have it.
+/// Refuses unusual characters, because the path is used by a shell and in URLs.
 fn must_be_plain(folder: &Path) -> io::Result<()> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=@".contains(c);
     match folder.to_str().is_some_and(|text| text.chars().all(is_plain)) {
@@ -223,7 +225,7 @@ fn must_be_plain(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// The folder's lock, which goes with the process that has it.
+/// Locks the folder; the lock ends with the process.
 fn locked(folder: &Path) -> io::Result<File> {
     let lock = File::options().create(true).append(true).open(folder.join("lock"))?;
     if uring::space::try_lock(&lock)? {
@@ -235,7 +237,7 @@ fn locked(folder: &Path) -> io::Result<File> {
     )))
 }
 
-/// Takes the files of a folder and of those below out of the page cache.
+/// Drops the files of a folder and its subfolders from the page cache.
 fn drop_cached(folder: &Path) -> io::Result<()> {
     for entry in fs::read_dir(folder)? {
         let (path, kind) = entry.and_then(|entry| Ok((entry.path(), entry.file_type()?)))?;
@@ -249,12 +251,12 @@ fn drop_cached(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
-/// Makes a file or folder that account's, where there is one.
+/// Changes the owner of a file or folder, if an account is given.
 pub(crate) fn own(path: &Path, account: Option<(u32, u32)>) -> io::Result<()> {
     account.map_or(Ok(()), |(uid, gid)| chown(path, Some(uid), Some(gid)))
 }
 
-/// The account for a server where this is root's process: the first of these that there is.
+/// The account for a server if this process is root: the first of these that exists.
 pub(crate) fn account(names: &[&str]) -> io::Result<Option<(u32, u32)>> {
     if fs::metadata("/proc/self")?.uid() != 0 {
         return Ok(None);
@@ -270,8 +272,8 @@ pub(crate) fn account(names: &[&str]) -> io::Result<Option<(u32, u32)>> {
     found.map(Some).ok_or_else(missing)
 }
 
-/// The reason in what a program of PostgreSQL's wrote: its first error, without what stands before
-/// it; where none is marked, its last line.
+/// The reason in the output of one of PostgreSQL's programs: its first error without the prefix, or
+/// the last line if there is none.
 fn reason(said: &str) -> Option<&str> {
     let marked = |line: &str| ["FATAL:", "PANIC:", "ERROR:", "error:"].iter().find_map(|mark| line.find(mark));
     let error = said.lines().find_map(|line| Some(&line[marked(line)?..]));

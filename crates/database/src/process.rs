@@ -1,23 +1,23 @@
-//! Processor time and reads of processes, as the kernel counts them.
+//! Processor time and reads of processes, from the kernel's counters.
 
 use block::Span;
 
-/// The name of a process, and the processor time that it had, by number or `self`: from `/proc`, in
-/// hundredths of a second. `None` where there is none of that number.
+/// The name and the processor time of a process, by id or `self`: from `/proc`, with a resolution
+/// of 10 ms. `None` if there is no such process.
 pub fn process(pid: &str) -> Option<(String, Span)> {
     parsed(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// What a process has used since it began.
+/// What a process has used since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProcessUse {
     /// Processor time.
     pub cpu: Span,
-    /// Bytes that came from below the page cache, where this user may know that.
+    /// Bytes read from below the page cache, if this user may see that.
     pub fetched: Option<u64>,
 }
 
-/// The name of a process and what it has used.
+/// The name of a process, and what it has used.
 pub(crate) fn used(pid: i64) -> Option<(String, ProcessUse)> {
     let (name, cpu) = process(&pid.to_string())?;
     let io = std::fs::read_to_string(format!("/proc/{pid}/io")).unwrap_or_default();
@@ -30,7 +30,7 @@ fn fetched(io: &str) -> Option<u64> {
 }
 
 fn parsed(stat: &str) -> Option<(String, Span)> {
-    // The name stands in brackets and may have any letters in it.
+    // The name is in brackets and may contain any characters.
     let (name, behind) = stat.split_once('(')?.1.rsplit_once(')')?;
     let mut fields = behind.split_whitespace().skip(11).map_while(|field| field.parse::<u64>().ok());
     let ticks = fields.next()? + fields.next()?;

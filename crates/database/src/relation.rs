@@ -1,5 +1,5 @@
-//! A relation that is read at random through its server: one row fills a block, and a block is read
-//! by its row's place.
+//! A relation that is read at random through its server: each row fills a block, so that reading a
+//! row by its physical position reads a block.
 
 use crate::books::Books as _;
 use crate::error::Error;
@@ -8,13 +8,13 @@ use crate::postgres::{Connection, Postgres};
 use block::Bytes;
 use oltp::{Chance, Failure, Session as _, Value};
 
-/// Its name, and the mark by which setup knows its own.
+/// Its name, and the comment by which setup recognises its own.
 const NAME: &str = "seawall_ranread";
 const MARK: &str = "made by seawall ranread setup";
-/// Bytes of a block of PostgreSQL as it is built everywhere.
+/// Bytes of a block in a standard build of PostgreSQL.
 pub const BLOCK: u64 = 8192;
-/// Letters of a row: with its headers (24 and 4 bytes of a block, 24 and 8 of the row, 4 of the
-/// text) there is no room for a second one in 8192 bytes.
+/// Characters of a row. With headers (24 and 4 bytes of a block, 24 and 8 of the row, 4 of the
+/// text), 8192 bytes have no room for a second row.
 const LETTERS: usize = 7900;
 /// Rows that are sent at once.
 const ROWS: u64 = 64;
@@ -23,24 +23,25 @@ const ROWS: u64 = 64;
 #[derive(Clone, Debug)]
 pub struct Relation {
     postgres: Postgres,
-    /// How many blocks it has.
+    /// Number of blocks.
     blocks: u64,
 }
 
-/// Blocks that a server looked for in its cache.
+/// Accesses of the server's cache, in blocks.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Looked {
-    /// They were there.
+    /// Blocks found in the cache.
     pub hits: u64,
-    /// They were not, and the system was asked.
+    /// Blocks requested from the system.
     pub reads: u64,
 }
 
 impl Relation {
-    /// Makes one of that size; `progress` is given the part that is done, and stops it by `false`.
+    /// Creates a relation of that size; `progress` gets the fraction done and stops it by returning
+    /// `false`.
     ///
     /// # Errors
-    /// There is one, or the database cannot be written; what was made is removed then.
+    /// The relation exists, or the database cannot be written; then it is removed again.
     pub fn set_up(
         postgres: &Postgres,
         size: Bytes,
@@ -55,7 +56,7 @@ impl Relation {
         {
             return Err(Error::Taken { database: name, table: NAME.into() });
         }
-        // Stored as it is: neither compressed nor elsewhere.
+        // Storage `plain`: not compressed, and not moved out of the row.
         book.batch(&format!(
             "BEGIN; CREATE TABLE {NAME} (id BIGINT, letters TEXT) WITH (autovacuum_enabled = off); ALTER TABLE {NAME} ALTER \
              COLUMN letters SET STORAGE PLAIN; COMMENT ON TABLE {NAME} IS '{MARK}'; COMMIT"
@@ -74,19 +75,19 @@ impl Relation {
             Ok(false) => Err(Error::Stopped),
             Err(error) => Err(Error::Postgres(name, error)),
         };
-        // Only some roles may.
+        // Only some roles may do this.
         let _ = book.batch("CHECKPOINT");
         match done.and_then(|()| Relation::open(postgres.clone())) {
             Ok(relation) => Ok(relation),
             Err(error) => {
-                // The first failure is the one to tell.
+                // The first error is reported.
                 let _ = postgres.books().and_then(|mut book| book.batch(&format!("DROP TABLE {NAME}")));
                 Err(error)
             }
         }
     }
 
-    /// The one that setup made.
+    /// Opens the relation that setup made.
     ///
     /// # Errors
     /// There is none.
@@ -107,12 +108,12 @@ impl Relation {
         self.postgres.books()?.batch(&format!("DROP TABLE {NAME}"))
     }
 
-    /// How many blocks it has.
+    /// Number of blocks.
     pub fn blocks(&self) -> u64 {
         self.blocks
     }
 
-    /// Bytes of it.
+    /// Its size.
     pub fn size(&self) -> Bytes {
         Bytes(self.blocks * BLOCK)
     }
@@ -122,7 +123,7 @@ impl Relation {
         &self.postgres
     }
 
-    /// Blocks of it that were looked for since the server began to count.
+    /// Accesses to its blocks since the server began to count.
     ///
     /// # Errors
     /// The server does not answer.
@@ -136,10 +137,11 @@ impl Relation {
         Ok(looked)
     }
 
-    /// A connection that reads it; the whistle is of no use to it but as to any user's.
+    /// A connection that reads it. The whistle is required by the connection, but has no effect
+    /// here.
     ///
     /// # Errors
-    /// The server refuses, or is not there.
+    /// The server refuses or cannot be reached.
     pub fn reader<'w>(&self, whistle: &'w Whistle) -> Result<Reader<'w>, Failure> {
         Ok(Reader { connection: self.postgres.connect(whistle)? })
     }
@@ -151,31 +153,31 @@ pub struct Reader<'w> {
 }
 
 impl Reader<'_> {
-    /// Reads a block, from 0.
+    /// Reads a block, numbered from 0.
     ///
     /// # Errors
-    /// The server refuses, is gone, or has no row there.
+    /// The server refuses, the connection is lost, or the block has no row.
     pub fn read(&mut self, block: u64) -> Result<(), Failure> {
         const READ: &str = "SELECT id FROM seawall_ranread WHERE ctid = CAST($1 AS tid)";
         let rows = self.connection.rows(READ, &[format!("({block},1)").into()])?;
         if rows.is_empty() { Err(Failure::Other(format!("block {block} has no row"))) } else { Ok(()) }
     }
 
-    /// Has the server count what was read before it answers; where it cannot (before 15), its
-    /// figures come a second later.
+    /// Makes the server update its counters before it answers; before 15 they are updated a second
+    /// later.
     pub fn count(&mut self) {
         let _ = self.connection.rows("SELECT pg_stat_force_next_flush()", &[]);
     }
 }
 
-/// A row as COPY takes it; letters that cannot be compressed well.
+/// A row in the format of COPY, with characters that are hard to compress.
 fn letters(seed: u64, row: u64, out: &mut Vec<u8>) {
     const ALPHABET: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_";
     let mut chance = Chance::new(seed, row);
     out.extend_from_slice(row.to_string().as_bytes());
     out.push(b'\t');
     for at in (0..LETTERS).step_by(10) {
-        // Ten letters of six bits from one draw.
+        // Ten characters of six bits from one random number.
         let mut bits = chance.between(0, (1 << 60) - 1);
         for _ in at..(at + 10).min(LETTERS) {
             out.push(ALPHABET[(bits & 63) as usize]);

@@ -1,4 +1,4 @@
-//! What setup of every database shares: how far it is, and what was loaded.
+//! Common parts of setup for all databases: progress, and what was loaded.
 
 use crate::books::{Books, note};
 use crate::error::Error;
@@ -7,23 +7,23 @@ use oltp::{Rows, Sizes, Table};
 /// What was loaded.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// Rows by table, and the sum of their digests.
+    /// For each table: the number of rows, and the sum of their digests.
     pub rows: Vec<(Table, u64, u64)>,
 }
 
-/// Numbers that are taken from a sequence at once, as published.
+/// Numbers taken from a sequence at once, as published.
 pub(crate) const SEQUENCE_CACHE: u32 = 100_000;
 
-/// Is given the part of the whole that is done, and what is being done; `false` stops it.
+/// Called with the fraction done and the current activity; returning `false` stops setup.
 pub type Progress<'a> = &'a mut dyn FnMut(f64, &str) -> bool;
 
-/// A setup under way.
+/// A setup in progress.
 pub(crate) struct Work<'p> {
     pub rows: Rows,
-    /// Of [`weight`]s.
+    /// Sum of [`weight`]s.
     pub done: f64,
     all: f64,
-    /// What was done last.
+    /// The last activity.
     pub what: &'static str,
     progress: Progress<'p>,
 }
@@ -34,16 +34,16 @@ impl<'p> Work<'p> {
         Work { rows, done: 0.0, all, what: "tables", progress }
     }
 
-    /// Reports; an error if it is to stop.
+    /// Reports progress; an error if setup is to stop.
     pub fn goes_on(&mut self, what: &str) -> Result<(), Error> {
-        // Indexes and statistics take about as long as rows, of which nothing is known beforehand:
-        // the last hundredth.
+        // Indexes and statistics take about as long as rows, but their progress is unknown: they
+        // are the last hundredth.
         let part = (self.done / self.all).min(0.99);
         if (self.progress)(part, what) { Ok(()) } else { Err(Error::Stopped) }
     }
 }
 
-/// Rows of a unit, on average.
+/// Mean number of rows in a unit.
 pub(crate) const fn weight(table: Table) -> f64 {
     match table {
         Table::Inventories => 900.0,
@@ -53,7 +53,7 @@ pub(crate) const fn weight(table: Table) -> f64 {
 }
 
 impl Loaded {
-    /// Nothing yet.
+    /// Zero rows in all tables.
     pub(crate) fn of_tables() -> Loaded {
         let tables = Table::ALL.into_iter().filter(|table| *table != Table::Metadata);
         Loaded { rows: tables.map(|table| (table, 0, 0)).collect() }
@@ -67,12 +67,12 @@ impl Loaded {
         }
     }
 
-    /// How many rows a table has.
+    /// Number of rows of a table.
     pub fn of(&self, table: Table) -> u64 {
         self.rows.iter().find(|(one, _, _)| *one == table).map_or(0, |(_, rows, _)| *rows)
     }
 
-    /// Writes it down, with all that checks compare with.
+    /// Records it in the database, with everything that checks compare.
     pub(crate) fn note(&self, books: &mut dyn Books, rows: &Rows) -> Result<(), Error> {
         for (table, count, sum) in &self.rows {
             note(books, &format!("rows:{}", table.name()), &count.to_string())?;

@@ -21,7 +21,7 @@ pub struct Sqlite {
 }
 
 impl Sqlite {
-    /// The database of that file, which need not be there yet.
+    /// The database in that file, which need not exist yet.
     pub fn new(path: PathBuf, buffers: u64) -> Sqlite {
         Sqlite { path, buffers }
     }
@@ -48,12 +48,12 @@ impl Sqlite {
         rusqlite::Connection::open_with_flags(&self.path, flags).map_err(self.wrong())
     }
 
-    /// A connection for checks and what runs write down.
+    /// A connection for checks and records.
     pub(crate) fn books(&self) -> Result<Book, Error> {
         Ok(Book { name: self.name(), connection: self.open()? })
     }
 
-    /// Removes what setup made, and the file where nothing else is in it.
+    /// Removes everything that setup made, and the file if nothing else is in it.
     ///
     /// # Errors
     /// It is in use.
@@ -76,14 +76,14 @@ impl Sqlite {
         for behind in ["-wal", "-shm", "-journal"] {
             let mut path = self.path.clone().into_os_string();
             path.push(behind);
-            // They are there or they are not.
+            // The file may not exist.
             let _ = std::fs::remove_file(path);
         }
         std::fs::remove_file(&self.path).map_err(|error| Error::File(self.name(), error))
     }
 }
 
-/// A connection that is not a user's.
+/// A connection for records and checks.
 pub(crate) struct Book {
     name: String,
     connection: rusqlite::Connection,
@@ -117,7 +117,7 @@ impl Books for Book {
 
 impl Book {
     fn wrong(&self, error: rusqlite::Error) -> Error {
-        // No such table, or one of others without our columns.
+        // No such table, or another one without our columns.
         let said = error.to_string();
         match said.starts_with("no such table") || said.starts_with("no such column") {
             true => Error::NotOurs(self.name.clone()),
@@ -126,7 +126,7 @@ impl Book {
     }
 }
 
-/// A row as the load knows it.
+/// A row in the load's types.
 fn values(row: &rusqlite::Row<'_>, columns: usize) -> rusqlite::Result<Row> {
     let value = |column| {
         Ok(match row.get_ref(column)? {
@@ -138,7 +138,7 @@ fn values(row: &rusqlite::Row<'_>, columns: usize) -> rusqlite::Result<Row> {
     (0..columns).map(value).collect()
 }
 
-/// Removes tables, views and sequences of ours.
+/// Removes our tables, views and sequences.
 fn remove(connection: &rusqlite::Connection) -> rusqlite::Result<()> {
     let mut all = String::from("PRAGMA foreign_keys = OFF; BEGIN IMMEDIATE;\n");
     for (view, _) in oltp::create_views() {

@@ -1,12 +1,12 @@
-//! URLs of servers: taken apart alike for all of them, and what is wrong with them is said without
-//! what was typed, as a password may be in it.
+//! URLs of database servers, parsed alike for all. Errors do not repeat the URL, because it may
+//! contain a password.
 
 use nearest::to as nearest_to;
 
-/// Whose URLs they are.
+/// The kind of server that a URL is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// PostgreSQL's, as libpq has them.
+    /// PostgreSQL's, as in libpq.
     Postgres,
     /// MariaDB's and MySQL's.
     Mysql,
@@ -20,7 +20,7 @@ impl Scheme {
         }
     }
 
-    /// Whether that names a database of this kind.
+    /// Whether `name` is a URL of this kind.
     pub(crate) fn is_of(self, name: &str) -> bool {
         self.starts().iter().any(|start| name.starts_with(start))
     }
@@ -56,41 +56,41 @@ impl Scheme {
     }
 }
 
-/// What is wrong with a URL. None of it repeats what was typed: a password may be in it.
+/// What is wrong with a URL. The message does not repeat it, because it may contain a password.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AddressError {
-    /// Not a URL of that kind.
+    /// It is not a URL of this kind.
     #[error("must be {form}", form = .0.form())]
     Form(Scheme),
-    /// Others would see it.
+    /// It contains a password, which others could see.
     #[error("a password in the URL can be read by everybody on this host; {what}", what = .0.password())]
     Password(Scheme),
-    /// Not a port.
+    /// The port is invalid.
     #[error("the port must be a number from 1 to 65535")]
     Port,
-    /// No database is named, and there is none by default.
+    /// It names no database, and there is no default.
     #[error("no database is named; the URL must end with it, as in mysql://seawall@localhost/shop")]
     NoDatabase,
-    /// No such parameter.
+    /// It has an unknown parameter.
     #[error("{name}: there is no such parameter{hint}; there are {all}",
         hint = near.map_or(String::new(), |near| format!(", did you mean {near}?")), all = listed(scheme.parameters()))]
     Parameter {
-        /// Of which URLs.
+        /// The kind of URL.
         scheme: Scheme,
         /// Its name.
         name: String,
-        /// The nearest.
+        /// The nearest known name.
         near: Option<&'static str>,
     },
-    /// No such way to encrypt connections.
+    /// It asks for an unknown kind of encryption.
     #[error("{rule}", rule = .0.encryption())]
     Encryption(Scheme),
 }
 
-/// What the environment says, by the name of a variable.
+/// Looks up an environment variable by name.
 pub type Environment<'a> = &'a dyn Fn(&str) -> Option<String>;
 
-/// Parts of a URL, as they were given; what was left out, or empty, is none.
+/// The parts of a URL as given; missing or empty parts are `None`.
 #[derive(Debug)]
 pub(crate) struct Url {
     pub host: Option<String>,
@@ -102,10 +102,10 @@ pub(crate) struct Url {
 }
 
 impl Url {
-    /// Takes it apart.
+    /// Parses a URL.
     ///
     /// # Errors
-    /// It is none, has a password, or a parameter that is unknown.
+    /// The URL is invalid, contains a password, or has an unknown parameter.
     pub fn parse(scheme: Scheme, url: &str) -> Result<Url, AddressError> {
         let form = AddressError::Form(scheme);
         let rest = scheme.starts().iter().find_map(|start| url.strip_prefix(start)).ok_or(form)?;
@@ -131,24 +131,24 @@ impl Url {
         })
     }
 
-    /// Its port, of itself, the environment's variable, or this one.
+    /// Its port, or that of the environment variable, or `usual`.
     pub fn port_or(&self, variable: Option<String>, usual: u16) -> Result<u16, AddressError> {
         let Some(port) = self.port.clone().or(variable) else { return Ok(usual) };
         port.parse().ok().filter(|port| *port > 0).ok_or(AddressError::Port)
     }
 }
 
-/// A place as it stands in a URL: an IPv6 address in brackets.
+/// A host as written in a URL: an IPv6 address is in brackets.
 pub(crate) fn bracketed(host: &str) -> String {
     if host.contains(':') { format!("[{host}]") } else { host.to_owned() }
 }
 
-/// Whether a host's name is this one's.
+/// Whether a host name means this host.
 pub(crate) fn is_local(host: &str) -> bool {
     matches!(host, "localhost" | "::1") || host.starts_with("127.")
 }
 
-/// The parameter of that name.
+/// The known parameter with that name.
 fn known(scheme: Scheme, name: &str) -> Result<&'static str, AddressError> {
     let all = scheme.parameters();
     match all.iter().find(|one| **one == name) {
@@ -162,13 +162,13 @@ fn known(scheme: Scheme, name: &str) -> Result<&'static str, AddressError> {
     }
 }
 
-/// Names as a sentence has them.
+/// Names joined as in a sentence.
 fn listed(names: &[&str]) -> String {
     let (last, rest) = names.split_last().unwrap_or((&"none", &[]));
     format!("{} and {last}", rest.join(", "))
 }
 
-/// Host and port; an IPv6 address stands in brackets. `None` where it is neither.
+/// Splits host and port; an IPv6 address is in brackets. `None` if invalid.
 fn split_port(place: &str) -> Option<(&str, Option<&str>)> {
     if let Some(rest) = place.strip_prefix('[') {
         let (host, rest) = rest.split_once(']')?;
@@ -180,7 +180,7 @@ fn split_port(place: &str) -> Option<(&str, Option<&str>)> {
     Some(place.split_once(':').map_or((place, None), |(host, port)| (host, Some(port))))
 }
 
-/// Text with its `%2F` and the like undone; `None` where it is not whole.
+/// Decodes percent-encoded text; `None` if invalid.
 fn decoded(text: &str) -> Option<String> {
     let (mut out, mut rest) = (Vec::with_capacity(text.len()), text.as_bytes());
     while let [first, behind @ ..] = rest {

@@ -1,5 +1,5 @@
-//! A server under load, looked at from a connection of its own: counters once a second, users'
-//! connections ten times.
+//! Watches a server under load on a connection of its own: counters once a second, users'
+//! connections ten times a second.
 
 use crate::error::Error;
 use crate::play::Whistle;
@@ -11,49 +11,49 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 use uring::Clock;
 
-/// Between two looks at connections.
+/// Time between two looks at connections.
 const LOOK: Span = Span::from_millis(100);
 
-/// How often users' connections were found at each of [`At::ALL`].
+/// How many connections of users were seen in each state of [`At::ALL`].
 pub(crate) type Places = [u64; At::ALL.len()];
 
-/// A connection that looks at its server.
+/// A connection that observes its server.
 pub(crate) trait Seeing: Send {
-    /// Connects anew to a server that was gone.
+    /// Reconnects to a server that was lost.
     fn again(&mut self) -> Result<(), Error>;
 
-    /// Adds where users' connections are now.
+    /// Adds the current states of users' connections.
     fn look(&mut self, found: &mut Places) -> Result<(), Error>;
 
-    /// What the server has counted since it began to; connections and processes are not in it.
+    /// The server's counters since its start, without connections and processes.
     fn counters(&mut self) -> Result<ServerCounts, Error>;
 
-    /// What the server's processes used by their numbers; none where they are not seen.
+    /// Resources used by the server's processes, by process id; empty if they are not visible.
     fn processes(&mut self) -> Result<HashMap<i64, ProcessUse>, Error>;
 
-    /// What it has counted of each table and index since it began to, with their pages as they are
-    /// now; empty where it does not.
+    /// Counters of each table and index since the server's start, with their present pages; empty
+    /// if the server has none.
     fn stored(&mut self) -> Result<Vec<StoredCounts>, Error> {
         Ok(Vec::new())
     }
 
-    /// Whether it counts pages that come at the end of a table as read.
+    /// Whether pages appended to a table count as read.
     fn counts_new_as_read(&self) -> bool {
         false
     }
 }
 
-/// What was seen of a server.
+/// What was observed.
 #[derive(Debug, Default)]
 pub struct ServerSeen {
-    /// By whole seconds. A server that was gone for a while has seconds of nothing.
+    /// By whole seconds. While the server was lost, seconds are zero.
     pub seconds: Vec<ServerCounts>,
-    /// Of each table and index, from the beginning to the end; empty where it does not count them,
-    /// or was gone.
+    /// For each table and index, from beginning to end; empty if they are not counted, or the
+    /// server was lost.
     pub stored: Vec<StoredCounts>,
 }
 
-/// Watches a server from its start on.
+/// Watches a server in a thread.
 pub struct ServerWatch {
     seen: Arc<Mutex<ServerSeen>>,
     whistle: Arc<Whistle>,
@@ -61,10 +61,10 @@ pub struct ServerWatch {
 }
 
 impl ServerWatch {
-    /// Begins to watch, from now on, second by second.
+    /// Starts to watch a server, second by second.
     ///
     /// # Errors
-    /// The server does not answer, or the system gives no thread.
+    /// The server does not answer, or the thread could not be started.
     pub(crate) fn begin(server: Box<dyn Seeing>) -> Result<ServerWatch, Error> {
         let mut look = Look::new(server)?;
         let (seen, whistle) = (Arc::new(Mutex::new(ServerSeen::default())), Arc::new(Whistle::default()));
@@ -75,7 +75,7 @@ impl ServerWatch {
         Ok(ServerWatch { seen, whistle, thread: Some(thread) })
     }
 
-    /// Ends it; what was seen.
+    /// Ends the watch; returns what was observed.
     pub fn end(mut self) -> ServerSeen {
         self.stop();
         std::mem::take(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner))
@@ -84,7 +84,7 @@ impl ServerWatch {
     fn stop(&mut self) {
         self.whistle.blow();
         if let Some(thread) = self.thread.take() {
-            // What it saw before it broke off is there.
+            // What was observed before a panic is kept.
             let _ = thread.join();
         }
     }
@@ -100,11 +100,11 @@ struct Look {
     server: Box<dyn Seeing>,
     clock: Clock,
     before: ServerCounts,
-    /// What each process had used.
+    /// The last resource usage of each process.
     processes: HashMap<i64, ProcessUse>,
-    /// As it began.
+    /// The counters at the start.
     stored: Vec<StoredCounts>,
-    /// Of the second that is not over.
+    /// States seen in the current second.
     found: Places,
 }
 
@@ -118,7 +118,7 @@ impl Look {
         let start = self.clock.now();
         let (mut next, mut next_second): (Time, Time) = (start + LOOK, start + Span::SECOND);
         while !whistle.wait(next.since(self.clock.now())) {
-            // A server that is gone comes back, or the run ends.
+            // A server that is lost comes back, or the run ends.
             if self.server.look(&mut self.found).is_err() {
                 let _ = self.server.again();
             }
@@ -128,7 +128,7 @@ impl Look {
                 seen.lock().unwrap_or_else(PoisonError::into_inner).seconds.push(counts);
                 next_second += Span::SECOND;
             }
-            // Looks that were missed are not made up for.
+            // Looks that were missed are not repeated.
             next = next.max(self.clock.now());
         }
         let stored = self.server.stored().unwrap_or_default();
@@ -164,7 +164,7 @@ impl Look {
     }
 }
 
-/// What was counted from one look to another. A restart begins anew, and says nothing.
+/// The difference of counters. If the server was restarted in between, it is empty.
 fn between(before: &[StoredCounts], now: Vec<StoredCounts>, new_are_read: bool) -> Vec<StoredCounts> {
     let passed = |now: StoredCounts| {
         let before = before.iter().find(|before| before.stored == now.stored)?;
@@ -176,7 +176,7 @@ fn between(before: &[StoredCounts], now: Vec<StoredCounts>, new_are_read: bool) 
     now.into_iter().map(passed).collect::<Option<Vec<_>>>().unwrap_or_default()
 }
 
-/// Nothing, of what the server counts.
+/// Zero for everything that the server counts.
 fn nothing_like(counts: &ServerCounts) -> ServerCounts {
     let none = |count: Option<u64>| count.map(|_| 0);
     ServerCounts { wal_syncs: none(counts.wal_syncs), checkpoints: none(counts.checkpoints), ..ServerCounts::default() }

@@ -1,6 +1,6 @@
-//! MariaDB under the load, on a server of the test's own: failures by kind; a server that crashes;
-//! what it shows of itself; what is refused and what drop leaves. That its rows are the other
-//! databases' is a test beside PostgreSQL's.
+//! MariaDB under the load, on a private server: kinds of failures, a crash of the server, its
+//! counters, what is refused, and what drop leaves. That its rows equal those of the other
+//! databases is tested beside PostgreSQL.
 
 mod mariadb;
 mod work;
@@ -14,7 +14,7 @@ fn named(url: &str) -> Database {
     Database::named(url, &|_| None, None).unwrap()
 }
 
-/// Users leave a database in which all holds; what is damaged is seen.
+/// After the users' work all checks pass; damage is detected.
 #[test]
 fn what_users_did_adds_up_and_damage_is_seen() {
     let Some((_folder, server)) = mariadb::server(None) else { return };
@@ -40,9 +40,9 @@ fn what_users_did_adds_up_and_damage_is_seen() {
     }
 }
 
-/// Each choice of indexes makes what it says. InnoDB adds an index to a reference that has none:
-/// of `primary` those of addresses, cards and orders to customers, of inventories to warehouses,
-/// and of items to products (the others begin a key).
+/// Each choice of indexes creates exactly those. InnoDB adds an index for a reference that has
+/// none: with `primary` those of addresses, cards and orders to customers, of inventories to
+/// warehouses, and of items to products (the others are prefixes of a key).
 #[test]
 fn indexes_are_those_that_were_asked_for() {
     let Some((_folder, server)) = mariadb::server(None) else { return };
@@ -63,8 +63,8 @@ fn indexes_are_those_that_were_asked_for() {
     }
 }
 
-/// A deadlock, a change that cannot be serialized, a lock that is not had, a statement that takes
-/// too long, and a connection that the server ends.
+/// A deadlock, a serialization failure, a lock timeout, a statement timeout, and a connection
+/// closed by the server.
 #[test]
 fn failures_have_their_kinds() {
     let Some((_folder, server)) = mariadb::server(None) else { return };
@@ -82,7 +82,7 @@ fn failures_have_their_kinds() {
     assert_eq!(two.change(RAISE, &[1.into()]), Ok(1));
     assert_eq!(one.change(RAISE, &[1.into()]), Err(Failure::Serialization));
     one.rollback();
-    // Each has one row and wants the other's: of two only one can be the victim.
+    // Each has locked one row and wants the other's, so exactly one becomes the victim.
     one.begin().unwrap();
     two.begin().unwrap();
     one.change(RAISE, &[2.into()]).unwrap();
@@ -94,7 +94,7 @@ fn failures_have_their_kinds() {
     });
     assert!([&first, &second].contains(&&Err(Failure::Deadlock)) && first != second, "{first:?} {second:?}");
     one.rollback();
-    // A call whose second statement waits in vain leaves no transaction behind.
+    // A procedure whose second statement times out leaves no open transaction.
     two.begin().unwrap();
     two.change("UPDATE orders SET order_total = order_total + 1", &[]).unwrap();
     let open = "SELECT warehouse_id FROM orders WHERE order_status <= 4 ORDER BY order_id LIMIT 1";
@@ -112,7 +112,7 @@ fn failures_have_their_kinds() {
     assert!(matches!(two.rows("SELECT 1", &[]), Err(Failure::Lost(_))));
 }
 
-/// Looks at the server from the first second on, and ends the point after the third.
+/// Watches the server from the first second on, and ends the point after the third.
 struct Looked<'a>(&'a Database, Option<ServerWatch>);
 
 impl PointWatcher for Looked<'_> {
@@ -125,8 +125,8 @@ impl PointWatcher for Looked<'_> {
     }
 }
 
-/// What the server counts is what users did: commits are theirs, bytes of the log come with them,
-/// and each of three users is found somewhere in each look.
+/// The server's counters match the users' work: commits are theirs, the log grows with them, and
+/// each of three users is seen in each look.
 #[test]
 fn a_server_shows_what_it_does() {
     let Some((_folder, server)) = mariadb::server(None) else { return };
@@ -137,7 +137,7 @@ fn a_server_shows_what_it_does() {
     let ledger = play_watched(&database, asked, TransactionMix::V2, &mut looked);
     let seconds = looked.1.unwrap().end().seconds;
     let sum = ServerCounts::sum(&seconds).unwrap();
-    // It looks at its own seconds, which are not the ledger's: commits of all of them are more.
+    // Its seconds are not those of the ledger, which has all commits and so more.
     assert!(sum.commits > 0 && sum.commits <= ledger.whole().commits, "{sum:?}");
     assert!(sum.wal > 0 && sum.hit > 0 && sum.cpu.is_some(), "{sum:?}");
     assert_eq!(sum.checkpoints, None);
@@ -146,7 +146,7 @@ fn a_server_shows_what_it_does() {
     assert!((10..=33 * seconds.len() as u64).contains(&looks), "{looks} of {} seconds", seconds.len());
 }
 
-/// Who waits for another's transaction is found at its lock.
+/// A user who waits for another's transaction is seen waiting for a lock.
 #[test]
 fn a_lock_is_seen() {
     let Some((_folder, server)) = mariadb::server(None) else { return };
@@ -160,20 +160,19 @@ fn a_lock_is_seen() {
     let watch = database.watch().unwrap().unwrap();
     let sum = std::thread::scope(|scope| {
         let waiting = scope.spawn(|| two.change(RAISE, &[1.into()]));
-        // Two whole seconds of looks, the second of which has nothing but the wait.
+        // Two whole seconds of looks, the second of which has only the wait.
         whistle.wait(Span::from_millis(2500));
         let seen = watch.end();
         one.commit().unwrap();
         assert_eq!(waiting.join().unwrap(), Ok(1));
         *seen.seconds.last().unwrap()
     });
-    // Of two connections one waits, and the other is the one that it waits for, between statements.
+    // Of two connections one waits for a lock; the other, which holds it, is between statements.
     let [locked, client] = [At::Locked, At::Client].map(|at| sum.part(at).unwrap());
     assert!((0.4..=0.6).contains(&locked) && (0.4..=0.6).contains(&client), "{sum:?}");
 }
 
-/// Crashes the server once there were transactions, and ends the point when there were more after
-/// it.
+/// Crashes the server after some transactions, and ends the point when there were more afterwards.
 struct Crash<'a> {
     server: &'a PrivateMariadb,
     after: Option<u64>,
@@ -189,18 +188,18 @@ impl PointWatcher for Crash<'_> {
                 true
             }
             None => true,
-            // What was under way at the crash may still have been told: three users, one each, and
-            // 50 more.
+            // Transactions in progress at the crash may still have been reported: one for each of
+            // three users, and 50 more.
             Some(after) => done < after + 53,
         }
     }
 }
 
-/// Connections come back, the rest is done, and what was acknowledged is there.
+/// Connections are re-established, the rest is done, and acknowledged transactions are durable.
 #[test]
 fn a_server_that_crashes_is_a_gap_and_no_end() {
     let Some((_folder, server)) = mariadb::server(None) else { return };
-    // What was acknowledged is durable, or it may be gone.
+    // Acknowledged transactions must be durable.
     server.run("SET GLOBAL innodb_flush_log_at_trx_commit = 1").unwrap();
     let database = named(&server.url());
     set_up(&database, 1, 20);
@@ -227,19 +226,19 @@ fn what_is_not_ours_is_neither_loaded_nor_dropped() {
     server.run("CREATE TABLE orderentry_metadata (mine int)").unwrap();
     assert!(matches!(database.check(&mut |_| {}), Err(Error::NotOurs(_))));
     server.run("DROP TABLE orderentry_metadata").unwrap();
-    // One that is stopped, or refused, leaves nothing: the next is not in its way.
+    // A setup that is stopped or refused leaves nothing that would hinder the next.
     assert!(matches!(set_up(0.5), Err(Error::Stopped)));
     server.run("SET GLOBAL local_infile = OFF").unwrap();
     assert!(set_up(2.0).unwrap_err().to_string().contains("SET GLOBAL local_infile = ON"));
     server.run("SET GLOBAL local_infile = ON").unwrap();
     set_up(2.0).unwrap();
-    // Something of the user's that needs ours: nothing is removed, and it is said.
+    // A user's object depends on ours: nothing is removed, and the error says so.
     server.run("CREATE TABLE mine (x BIGINT, FOREIGN KEY (x) REFERENCES orders (order_id)) ENGINE = InnoDB").unwrap();
     assert!(matches!(database.drop_all(), Err(Error::Needed { table, .. }) if table == "shop.mine"));
     assert_eq!(wrong(&database), []);
     server.run("DROP TABLE mine").unwrap();
     server.run("CREATE TABLE mine AS SELECT 7 AS x").unwrap();
-    // What was cut off half-way is removed as well.
+    // An interrupted setup can be removed as well.
     server.run("DROP VIEW products").unwrap();
     server.run("DROP TABLE logon").unwrap();
     database.drop_all().unwrap();
@@ -248,7 +247,7 @@ fn what_is_not_ours_is_neither_loaded_nor_dropped() {
     server.run(only).unwrap();
 }
 
-/// Passwords come from the environment, and are repeated nowhere.
+/// Passwords come from the environment and are never repeated.
 #[test]
 fn a_password_is_needed_where_the_server_wants_one() {
     let Some((_folder, server)) = mariadb::server(Some("hunter2")) else { return };
@@ -262,7 +261,7 @@ fn a_password_is_needed_where_the_server_wants_one() {
     assert!(refused.contains("1045") && !refused.contains("hunter3"), "{refused}");
 }
 
-/// By a port as by a socket; no port is free for sure until it is taken.
+/// By a port as by a socket; a port is known to be free only once it is bound.
 #[test]
 fn a_server_is_reached_by_its_port() {
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -274,7 +273,7 @@ fn a_server_is_reached_by_its_port() {
     assert!(database.is_local() && database.folder().is_some() && database.log_folder().is_some());
 }
 
-/// MySQL has no sequences; a server is asked what it is before anything else.
+/// MySQL has no sequences; the server's kind is checked before anything else.
 #[test]
 fn mysql_is_refused_by_name() {
     let Some((_folder, server)) = mariadb::server_with(&["--version=8.0.36"], None) else { return };

@@ -1,6 +1,6 @@
-//! PostgreSQL under the load, on a server of the test's own: the same rows as in SQLite and
-//! MariaDB, by statements and by procedures; failures by kind; a server that crashes; what is
-//! refused and what drop leaves.
+//! PostgreSQL under the load, on a private server: the same rows as in SQLite and MariaDB, by
+//! statements and by procedures; kinds of failures; a crash of the server; what is refused, and
+//! what drop leaves.
 
 mod mariadb;
 mod work;
@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use tempfile::TempDir;
 use work::{Asked, JOBS, play, play_watched, set_up, wrong};
 
-/// A server, unless there is none to start.
+/// A server, unless none is installed.
 fn server(password: Option<&str>) -> Option<(TempDir, Private)> {
     server_with(&[], password)
 }
@@ -35,7 +35,7 @@ fn server_with(more: &[(&str, &str)], password: Option<&str>) -> Option<(TempDir
     Some((folder, server))
 }
 
-/// Whoever comes second is told so, and the first one's server goes on.
+/// A second start in the same folder is refused, and the first server continues.
 #[test]
 fn a_private_server_is_left_alone_by_others() {
     let Some((folder, server)) = server(None) else { return };
@@ -59,20 +59,20 @@ fn edit(server: &Private, sql: &str) {
 }
 
 /// After setup, and after 2000 transactions of one user, all tables have the same rows in SQLite,
-/// in PostgreSQL and in MariaDB where there is one, in both by statements and by procedures; and
-/// what was counted is the same.
+/// PostgreSQL and MariaDB (if installed), by statements and by procedures; the counts are equal
+/// too.
 #[test]
 fn the_same_seed_makes_the_same_rows_in_every_database() {
     let Some((folder, server)) = server(None) else { return };
     edit(&server, "CREATE DATABASE other");
     let file = Database::Sqlite(Sqlite::new(folder.path().join("a"), 1 << 20));
     let other = server.url().replace("/postgres?", "/other?");
-    // The server is to end before its folder does.
+    // The server must stop before its folder is removed.
     let (_third_folder, third) = mariadb::server(None).unzip();
     let mut all =
         vec![(file, Mode::Statements), (named(&server.url()), Mode::Statements), (named(&other), Mode::Procedures)];
     if let Some(third) = &third {
-        // Whatever the database's own way to compare text.
+        // Independent of the database's collation.
         third.run("CREATE DATABASE other CHARACTER SET utf8mb4 COLLATE utf8mb4_unicode_ci").unwrap();
         third.run("GRANT ALL ON other.* TO seawall@localhost").unwrap();
         let other = third.url().replace("/shop?", "/other?");
@@ -96,7 +96,8 @@ fn the_same_seed_makes_the_same_rows_in_every_database() {
         assert_eq!(after[0], *digests, "{} by {}", database.name(), mode.name());
     }
     let changed = before[0].iter().zip(&after[0]).filter(|(before, after)| before != after).count();
-    // Customers, addresses, cards, inventories, orders, items, logons; warehouses and both of
+    // Customers, addresses, cards, inventories, orders, items and logons change; warehouses and
+    // both product tables stay.
     // products stay.
     assert_eq!(changed, 7);
     for (database, _) in &all {
@@ -104,8 +105,7 @@ fn the_same_seed_makes_the_same_rows_in_every_database() {
     }
 }
 
-/// Users by statements and by procedures leave a database in which all holds; what is damaged is
-/// seen.
+/// After the work of users by statements and by procedures all checks pass; damage is detected.
 #[test]
 fn what_users_did_adds_up_and_damage_is_seen() {
     let Some((_folder, server)) = server(None) else { return };
@@ -133,8 +133,7 @@ fn what_users_did_adds_up_and_damage_is_seen() {
     }
 }
 
-/// A deadlock, a change that cannot be serialized, a statement that takes too long, and a
-/// connection that the server ends.
+/// A deadlock, a serialization failure, a statement timeout, and a connection closed by the server.
 #[test]
 fn failures_have_their_kinds() {
     let Some((_folder, server)) = server(None) else { return };
@@ -151,7 +150,7 @@ fn failures_have_their_kinds() {
     two.change(RAISE, &[1.into()]).unwrap();
     assert_eq!(one.change(RAISE, &[1.into()]), Err(Failure::Serialization));
     one.rollback();
-    // Each has one row and wants the other's: of two only one can be the victim.
+    // Each has locked one row and wants the other's, so exactly one becomes the victim.
     one.begin().unwrap();
     two.begin().unwrap();
     one.change(RAISE, &[2.into()]).unwrap();
@@ -183,7 +182,7 @@ impl PointWatcher for Crash<'_> {
     }
 }
 
-/// Connections come back, the rest is done, and what was acknowledged is there.
+/// Connections are re-established, the rest is done, and acknowledged transactions are durable.
 #[test]
 fn a_server_that_crashes_is_a_gap_and_no_end() {
     let Some((_folder, server)) = server(None) else { return };
@@ -198,7 +197,7 @@ fn a_server_that_crashes_is_a_gap_and_no_end() {
     assert!(said.iter().all(|(_, holds)| holds.is_none()), "{said:?}");
 }
 
-/// Ends the point when there were transactions again after the crash.
+/// Ends the point after some transactions that followed the crash.
 struct Limited<'a, 'b> {
     crash: &'a mut Crash<'b>,
     after: u64,
@@ -212,8 +211,8 @@ impl PointWatcher for Limited<'_, '_> {
         if self.crash.1 && !was {
             self.after = done;
         }
-        // What was under way at the crash may still have been told: three users, one each, and 50
-        // more.
+        // Transactions in progress at the crash may still have been reported: one for each of three
+        // users, and 50 more.
         !self.crash.1 || done < self.after + 53
     }
 }
@@ -232,10 +231,10 @@ fn what_is_not_ours_is_neither_loaded_nor_dropped() {
     edit(&server, "DROP TABLE orders; CREATE TABLE orderentry_metadata (mine int)");
     assert!(matches!(database.check(&mut |_| {}), Err(Error::NotOurs(_))));
     edit(&server, "DROP TABLE orderentry_metadata");
-    // One that is stopped leaves nothing: the next is not in its way.
+    // A setup that is stopped leaves nothing that would hinder the next.
     assert!(matches!(set_up(0.5), Err(Error::Stopped)));
     set_up(2.0).unwrap();
-    // Something of the user's that needs ours: nothing is removed, and it is said.
+    // A user's object depends on ours: nothing is removed, and the error says so.
     edit(&server, "CREATE VIEW mine AS SELECT * FROM orders");
     assert!(database.drop_all().unwrap_err().to_string().contains("depend"));
     assert_eq!(wrong(&database), []);
@@ -247,7 +246,7 @@ fn what_is_not_ours_is_neither_loaded_nor_dropped() {
     edit(&server, left);
 }
 
-/// Passwords are asked for by SCRAM, and come from the environment.
+/// SCRAM passwords come from the environment.
 #[test]
 fn a_password_is_needed_where_the_server_wants_one() {
     let Some((_folder, server)) = server(Some("hunter2")) else { return };
@@ -261,7 +260,7 @@ fn a_password_is_needed_where_the_server_wants_one() {
     assert!(refused.contains("28P01") && !refused.contains("hunter3"), "{refused}");
 }
 
-/// An authority, and a certificate of it for `localhost` where a server looks for it.
+/// A certificate authority, and its certificate for `localhost` where the server expects it.
 fn papers(server: &Private, folder: &Path) -> PathBuf {
     let mut params = CertificateParams::new(Vec::new()).unwrap();
     params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
@@ -281,8 +280,8 @@ fn papers(server: &Private, folder: &Path) -> PathBuf {
     file
 }
 
-/// A server that lets nobody in over TCP in the clear: what each `sslmode` comes to, and who is not
-/// trusted.
+/// A server that accepts only encrypted TCP connections: the effect of each `sslmode`, and whose
+/// certificates are refused.
 #[test]
 fn connections_are_encrypted_as_sslmode_says() {
     let port = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port().to_string();
@@ -307,7 +306,7 @@ fn connections_are_encrypted_as_sslmode_says() {
     edit("ALTER SYSTEM SET ssl = on");
     edit("SELECT pg_reload_conf()");
     let trusting = |mode: &str| format!("sslmode={mode}&sslrootcert={}", authority.display());
-    // The server reads its settings when it comes to it.
+    // The server reloads its settings asynchronously.
     let mut clear = engine("127.0.0.1", "sslmode=disable");
     while clear.is_ok() {
         clear = engine("127.0.0.1", "sslmode=disable");
@@ -335,7 +334,7 @@ fn connections_are_encrypted_as_sslmode_says() {
     assert!(unknown.contains("TLS: ") && !unknown.contains('\n'), "{unknown}");
     let none = engine("localhost", "sslmode=verify-full&sslrootcert=/none.crt").unwrap_err();
     assert!(none.contains("/none.crt: "), "{none}");
-    // All of the work goes over it: COPY, statements, what is watched.
+    // All work is done over the encrypted connection: COPY, statements, watching.
     let database = named(&format!("postgres://seawall@localhost:{port}/postgres?{}", trusting("verify-full")));
     set_up(&database, 1, 100);
     let ledger = play(&database, Asked { users: 2, transactions: 200, mode: Mode::Statements });

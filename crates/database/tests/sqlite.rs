@@ -1,5 +1,4 @@
-//! SQLite under the load: what setup makes, what users do to it, what the checks see, and what drop
-//! leaves.
+//! SQLite under the load: setup, the users' work, the checks, and what drop leaves.
 
 mod work;
 
@@ -41,7 +40,7 @@ fn the_same_seed_makes_the_same_rows() {
     assert_eq!(differ.map(|(mine, _)| mine.0).collect::<Vec<_>>(), [Table::Addresses]);
 }
 
-/// After two users nothing is wrong; each kind of damage is seen by the check that is for it.
+/// After the work of two users all checks pass; each kind of damage is detected by its check.
 #[test]
 fn what_users_did_adds_up_and_damage_is_seen() {
     let folder = tempfile::tempdir().unwrap();
@@ -95,8 +94,8 @@ fn drop_removes_only_what_setup_made() {
     assert!(matches!(shared.drop_all(), Err(Error::NotOurs(_))));
 }
 
-/// Tables of the same names are neither loaded nor dropped, and a setup that is stopped leaves
-/// nothing.
+/// Existing tables of the same names are neither loaded nor dropped, and a setup that is stopped
+/// leaves nothing.
 #[test]
 fn tables_of_others_stay() {
     let folder = tempfile::tempdir().unwrap();

@@ -1,9 +1,10 @@
-//! Where a MariaDB server is and who asks: a URL, with the clients' environment behind it.
+//! The address of a MariaDB server and an account: a URL, with the clients' environment as
+//! defaults.
 
 use crate::url::{AddressError, Environment, Scheme, Url, bracketed, is_local};
 use std::path::PathBuf;
 
-/// A server, a database in it, and an account.
+/// A server, a database and an account.
 #[derive(Clone, PartialEq, Eq)]
 pub struct MysqlAddress {
     pub(super) place: Place,
@@ -23,16 +24,16 @@ pub(super) enum Place {
     Socket(PathBuf),
 }
 
-/// Where Debian and most others have it.
+/// The default on Debian and most other systems.
 const SOCKET: &str = "/run/mysqld/mysqld.sock";
 const PORT: u16 = 3306;
 
 impl MysqlAddress {
-    /// Of a URL; what it leaves out the environment says, as for the servers' own clients. Without
-    /// a host it is the socket.
+    /// Parses a URL. What is missing is taken from the environment, as by the server's own clients;
+    /// without a host the socket is used.
     ///
     /// # Errors
-    /// It is none, has a password, or names no database.
+    /// The URL is invalid, contains a password, or names no database.
     pub fn parse(url: &str, environment: Environment<'_>) -> Result<MysqlAddress, AddressError> {
         let url = Url::parse(Scheme::Mysql, url)?;
         let mut socket = None;
@@ -54,7 +55,7 @@ impl MysqlAddress {
         Ok(MysqlAddress { place, user, database, password: environment("MYSQL_PWD") })
     }
 
-    /// As a URL without a password.
+    /// The URL without a password.
     pub fn name(&self) -> String {
         let MysqlAddress { place, user, database, .. } = self;
         match place {
@@ -63,7 +64,7 @@ impl MysqlAddress {
         }
     }
 
-    /// Whether the server is on this host, as far as its address says.
+    /// Whether the server is on this host, judging by its address.
     pub fn is_local(&self) -> bool {
         match &self.place {
             Place::Socket(_) => true,

@@ -10,7 +10,7 @@ use uring::Clock;
 /// A connection of one user.
 pub struct Connection<'w> {
     wire: Wire,
-    /// Whether a transaction was begun and has not ended.
+    /// Whether a transaction has begun and not ended.
     is_open: bool,
     whistle: &'w Whistle,
     clock: Clock,
@@ -18,10 +18,10 @@ pub struct Connection<'w> {
 }
 
 impl Mysql {
-    /// A connection of a user, whose thinking the whistle ends.
+    /// Opens the connection of a user, whose think time the whistle ends.
     ///
     /// # Errors
-    /// The server refuses, or is not there.
+    /// The server refuses or cannot be reached.
     pub fn connect<'w>(&self, whistle: &'w Whistle) -> Result<Connection<'w>, Failure> {
         let isolation = format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", self.isolation.name());
         let limits = format!("SET SESSION max_statement_time = {TIMEOUT_S}, innodb_lock_wait_timeout = {TIMEOUT_S}");
@@ -35,8 +35,8 @@ impl Session for Connection<'_> {
         let mut rows = Vec::new();
         let done = self.wire.run(sql, args, &mut |row| rows.push(row));
         if done.is_err() && sql.starts_with("CALL ") {
-            // A call that fails leaves the transaction open that it had begun; what fails here has
-            // failed before.
+            // A procedure that fails leaves its transaction open. If the rollback fails too, the
+            // first error is reported.
             let _ = self.wire.batch("ROLLBACK");
         }
         done.map_err(failure)?;
@@ -69,7 +69,7 @@ impl Session for Connection<'_> {
 
     fn rollback(&mut self) {
         if std::mem::take(&mut self.is_open) {
-            // What fails here has failed before.
+            // If the rollback fails too, the first error is reported.
             let _ = self.wire.batch("ROLLBACK");
         }
     }
@@ -93,17 +93,16 @@ const fn next_of(sequence: Sequence) -> &'static str {
     }
 }
 
-/// By the server's numbers (MariaDB's list of error codes).
+/// Classifies an error by its number (MariaDB's list of error codes).
 #[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands over")]
 fn failure(error: MysqlError) -> Failure {
     match error.code() {
         Some(1213) => Failure::Deadlock,
-        // A record has changed since it was read (innodb_snapshot_isolation).
+        // A row has changed since it was read (innodb_snapshot_isolation).
         Some(1020) => Failure::Serialization,
-        // A lock that was not had in time, and a statement that took too long.
+        // Timeout of a lock or of a statement.
         Some(1205 | 1969) => Failure::Timeout,
-        // Too many connections, a server that ends, a connection that was ended or could not be
-        // read from or written to.
+        // Too many connections, a server shutting down, or a broken connection.
         Some(1040 | 1053 | 1152 | 1158..=1161 | 1184 | 1927) | None => Failure::Lost(error.to_string()),
         Some(_) => Failure::Other(error.to_string()),
     }

@@ -1,7 +1,7 @@
-//! A MariaDB server of one's own in a folder: made, started and ended by this program, behind a
-//! Unix socket in that folder and nowhere else. Its data stay there for the next start.
+//! A private MariaDB server in a folder: created, started and stopped by this program, and
+//! reachable only by a Unix socket in that folder. Its data stays there for the next start.
 //!
-//! Root starts it as the user `mysql`, or `nobody`.
+//! If this program runs as root, the server runs as `mysql` or `nobody`.
 
 use super::address::{MysqlAddress, Place};
 use super::wire::Wire;
@@ -17,19 +17,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::{Mutex, PoisonError};
 
-/// The account and the database that are for the load.
+/// The account and the database of the load.
 const ACCOUNT: &str = "seawall";
 const DATABASE: &str = "shop";
-/// The folder for temporary tables: a server that begins removes those that are there, other
-/// servers' too.
+/// A separate folder for temporary tables, because a starting server removes all that it finds,
+/// including those of other servers.
 const TEMPORARY: &str = "tmp";
-/// Where packages put programs that only root has on its path.
+/// Where packages install programs that are only on root's path.
 const SYSTEM: [&str; 2] = ["/usr/sbin", "/usr/bin"];
-/// How often a server that begins or ends is looked at, and how many times: for a minute.
+/// How often a server that is starting or stopping is polled, and how many times: for a minute.
 const LOOK: Span = Span::from_millis(20);
 const LOOKS: u32 = 3000;
 
-/// A running server, which ends with this.
+/// A running server, which is stopped when this is dropped.
 #[derive(Debug)]
 pub struct PrivateMariadb {
     folder: PathBuf,
@@ -39,14 +39,14 @@ pub struct PrivateMariadb {
 }
 
 impl PrivateMariadb {
-    /// The server's program; `None` where it is not installed.
+    /// The server's program; `None` if it is not installed.
     pub fn program() -> Option<PathBuf> {
         find("mariadb-install-db").and_then(|_| find("mariadbd"))
     }
 
-    /// Starts the server whose data are in that folder, with these options; makes it first where
-    /// there is none, with a database and an account for the load, which needs that password if
-    /// there is one.
+    /// Starts the server whose data is in that folder, with these options. If there is none,
+    /// creates it first, with a database and an account for the load, protected by `password` if
+    /// given.
     ///
     /// # Errors
     /// No server is installed, or it does not start; its log says why.
@@ -66,7 +66,7 @@ impl PrivateMariadb {
             server.run(&format!("CREATE DATABASE {DATABASE}"))?;
             server.run(&format!("CREATE USER {ACCOUNT}@localhost{}", identified.unwrap_or_default()))?;
             server.run(&format!("GRANT ALL ON {DATABASE}.* TO {ACCOUNT}@localhost"))?;
-            // What connections wait for, of which the server tells those only who may know.
+            // Lets the account see what connections wait for.
             server.run(&format!("GRANT PROCESS ON *.* TO {ACCOUNT}@localhost"))?;
         }
         Ok(server)
@@ -77,19 +77,19 @@ impl PrivateMariadb {
         format!("mysql://{ACCOUNT}@/{DATABASE}?socket={}", self.socket().display())
     }
 
-    /// Does a statement as the server's own root, in the database for the load if it is there.
+    /// Runs a statement as the server's own root, in the load's database if it exists.
     ///
     /// # Errors
-    /// The server refuses it, in its words.
+    /// The server's error.
     pub fn run(&self, sql: &str) -> io::Result<()> {
         let done = self.connect(DATABASE).or_else(|_| self.connect("mysql")).and_then(|mut wire| wire.batch(sql));
         done.map_err(io::Error::other)
     }
 
-    /// Ends it as a crash does, and starts it again.
+    /// Kills the server as in a crash, and starts it again.
     ///
     /// # Errors
-    /// It does not come back.
+    /// It does not start.
     pub fn crash(&self) -> io::Result<()> {
         let program = PrivateMariadb::program().ok_or_else(|| io::Error::other("no MariaDB server is installed"))?;
         {
@@ -131,7 +131,7 @@ impl PrivateMariadb {
 
 impl Drop for PrivateMariadb {
     fn drop(&mut self) {
-        // It may have ended by itself; one that cannot be asked, or does not end, is ended.
+        // It may have stopped by itself. If it cannot be asked, or does not stop, it is killed.
         let looks = if self.run("SHUTDOWN").is_ok() { LOOKS } else { 1 };
         for _ in 0..looks {
             if !matches!(self.has_ended(), Ok(false)) {
@@ -144,14 +144,14 @@ impl Drop for PrivateMariadb {
     }
 }
 
-/// Where a program is.
+/// Finds a program.
 fn find(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders = SYSTEM.iter().map(PathBuf::from).chain(std::env::split_paths(&path));
     folders.map(|folder| folder.join(program)).find(|path| path.is_file())
 }
 
-/// Makes the folder of a server's data.
+/// Creates the folder of a server's data.
 fn make(folder: &Path, account: Option<(u32, u32)>) -> io::Result<()> {
     let temporary = folder.join(TEMPORARY);
     fs::create_dir_all(&temporary)?;
@@ -170,7 +170,7 @@ fn make(folder: &Path, account: Option<(u32, u32)>) -> io::Result<()> {
     Err(io::Error::other(format!("mariadb-install-db: {}", why(folder))))
 }
 
-/// The last error in a log that is not the farewell.
+/// The last error in a log, apart from the message on exit.
 fn why(folder: &Path) -> String {
     let log = fs::read_to_string(folder.join("log")).unwrap_or_default();
     let error = log.lines().rfind(|line| line.contains("ERROR") && !line.ends_with("Aborting"));
@@ -192,7 +192,7 @@ fn as_account(program: &Path, folder: &Path, account: Option<(u32, u32)>) -> Com
     if let Some((uid, gid)) = account {
         command.uid(uid).gid(gid);
     }
-    // A folder that the other account may not enter would be refused.
+    // The server's account may not be able to enter the current folder.
     command.current_dir("/").env("TMPDIR", folder.join(TEMPORARY)).stdin(Stdio::null());
     command
 }

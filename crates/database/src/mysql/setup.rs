@@ -1,4 +1,4 @@
-//! Tables made, and loaded by LOAD DATA from memory on several connections at once.
+//! Creates the tables and loads them with LOAD DATA from memory, on several connections.
 
 use super::wire::Wire;
 use super::{Book, LOCK_TIMEOUT, Mysql, WORDS};
@@ -11,10 +11,10 @@ use std::num::NonZeroUsize;
 use std::sync::atomic::AtomicBool;
 
 impl Mysql {
-    /// Makes and loads all tables with so many connections.
+    /// Creates and loads all tables with `jobs` connections.
     ///
     /// # Errors
-    /// Something of the same names is there, or the database cannot be written.
+    /// Objects with the same names exist, or the database cannot be written.
     pub(crate) fn setup(
         &self,
         rows: Rows,
@@ -33,13 +33,13 @@ impl Mysql {
         }
         let loaded = self.fill(&mut book, rows, indexes, jobs, progress);
         if loaded.is_err() {
-            // The first failure is the one to tell; the connection may be what failed.
+            // The first error is reported, since the connection itself may have failed.
             let _ = self.books().and_then(|mut book| remove(&mut book));
         }
         loaded
     }
 
-    /// Removes what setup made, unless something else needs it.
+    /// Removes everything that setup made, unless other objects need it.
     pub(crate) fn drop_all(&self) -> Result<(), Error> {
         let mut book = self.books()?;
         let ours: Vec<String> = Table::ALL.into_iter().map(|table| format!("'{}'", table.name())).collect();
@@ -64,8 +64,8 @@ impl Mysql {
         jobs: NonZeroUsize,
         progress: Progress<'_>,
     ) -> Result<Loaded, Error> {
-        // The mark comes with the first table, in one statement, and goes with it at last: whatever
-        // is cut off between, drop knows that it is ours.
+        // The mark is created with the first table in one statement, and removed last. So drop
+        // recognises the database even if setup was interrupted.
         let (key, value) = MADE_BY;
         let metadata = create(Table::Metadata, indexes, Dialect::Mariadb);
         book.batch(&format!("{metadata} AS SELECT '{key}' AS metadata_key, '{value}' AS metadata_value"))?;
@@ -82,8 +82,8 @@ impl Mysql {
         let mut work = Work::new(rows, progress);
         let loaded = self.load(&mut work, jobs)?;
         self.index(&mut work, indexes, jobs)?;
-        // Rows refer to what is there: the load is made so, and `check` looks. Unless it is said
-        // not to look now, the server copies each table.
+        // The rows satisfy the references by construction, and `check` verifies them. Without this
+        // the server would copy each table.
         book.batch("SET SESSION foreign_key_checks = 0")?;
         for table in Table::ALL {
             work.goes_on("references")?;
@@ -104,7 +104,7 @@ impl Mysql {
         })
     }
 
-    /// Indexes beside the keys, a table after the other on each connection.
+    /// Creates the indexes beside the keys, one table after the other on each connection.
     fn index(&self, work: &mut Work<'_>, indexes: Indexes, jobs: NonZeroUsize) -> Result<(), Error> {
         let make = |table: &Table, wire: &mut Wire, _: &AtomicBool| {
             let all = oltp::indexes(*table, indexes);
@@ -114,13 +114,13 @@ impl Mysql {
         share(&Table::ALL, jobs, &|| self.loader(), &make, &mut |_| work.goes_on("indexes"))
     }
 
-    /// A connection that may be at one statement for as long as it takes.
+    /// A connection whose statements may take any time.
     fn loader(&self) -> Result<Wire, Error> {
         Wire::connect(&self.address, &[WORDS, LOCK_TIMEOUT], None).map_err(|error| Error::Mysql(self.name(), error))
     }
 }
 
-/// Loads a chunk: a statement, and so all of it or nothing.
+/// Loads a chunk in one statement, and so completely or not at all.
 fn send(wire: &mut Wire, rows: Rows, chunk: Chunk) -> Result<Part, super::MysqlError> {
     let (mut lines, mut text) = (Lines::of(rows, chunk), Vec::new());
     lines.fill(&mut text, usize::MAX);
@@ -128,8 +128,8 @@ fn send(wire: &mut Wire, rows: Rows, chunk: Chunk) -> Result<Part, super::MysqlE
     Ok(lines.part)
 }
 
-/// Removes what setup made; what has the mark goes last, so that what was cut off can be done
-/// again.
+/// Removes everything that setup made. The table with the mark is last, so that an interrupted
+/// removal can be repeated.
 fn remove(book: &mut Book) -> Result<(), Error> {
     for procedure in oltp::PROCEDURES {
         book.batch(&format!("DROP PROCEDURE IF EXISTS {procedure}"))?;

@@ -1,5 +1,5 @@
-//! A connection to a MariaDB server: the library's (`mysql`), with statements prepared once, values
-//! as the load knows them, and rows sent from memory.
+//! A connection to a MariaDB server, on top of the library `mysql`: prepared statements, values in
+//! the load's types, and loading rows from memory.
 
 use super::address::{MysqlAddress, Place};
 use mysql::consts::{CapabilityFlags, ColumnType};
@@ -10,48 +10,48 @@ use std::collections::HashMap;
 use std::io::Write as _;
 use std::time::Duration;
 
-/// Why a statement did not end well.
+/// Why a statement failed.
 #[derive(Debug, thiserror::Error)]
 pub enum MysqlError {
-    /// The server's words and the number of its error.
+    /// An error of the server.
     #[error("{message} ({code})")]
     Server {
-        /// As in MariaDB's list of error codes.
+        /// The number in MariaDB's list of error codes.
         code: u16,
-        /// What it said.
+        /// The message.
         message: String,
     },
-    /// The connection is gone, or never was.
+    /// The connection was lost, or never established.
     #[error("{0}")]
     Gone(String),
-    /// It refuses an account for which there is no password.
+    /// The account needs a password, and there is none.
     #[error("the server refuses this account without a password; set MYSQL_PWD")]
     NoPassword,
-    /// It wants a way to log in that is not known here.
+    /// The server wants an authentication method that is not supported.
     #[error("the server wants to log this account in by {0}; give the account a password (mysql_native_password)")]
     Login(String),
-    /// Not MariaDB.
+    /// The server is not MariaDB.
     #[error("the server is {0}; the load needs MariaDB, which has sequences")]
     Foreign(String),
-    /// Rows are not taken from clients.
+    /// The server does not allow clients to load rows.
     #[error("the server takes no LOAD DATA LOCAL; SET GLOBAL local_infile = ON there, and try again")]
     NoLoading,
-    /// Rows were changed or left out on their way.
+    /// Rows were changed or dropped while loading.
     #[error("{table}: took {taken} of {sent} rows, with {warnings} warnings")]
     Rows {
-        /// Of which table.
+        /// The table.
         table: &'static str,
-        /// How many were stored.
+        /// Number of rows stored.
         taken: u64,
-        /// How many were sent.
+        /// Number of rows sent.
         sent: u64,
-        /// How many it had something to say of.
+        /// Number of warnings.
         warnings: u16,
     },
 }
 
 impl MysqlError {
-    /// The number of the server's error; none where it was no server's.
+    /// The server's error code; `None` if the error is not the server's.
     pub fn code(&self) -> Option<u16> {
         match self {
             MysqlError::Server { code, .. } => Some(*code),
@@ -77,50 +77,50 @@ impl From<mysql::Error> for MysqlError {
 
 type Result<T> = std::result::Result<T, MysqlError>;
 
-/// How long it may take to be connected.
+/// Timeout of a connection attempt.
 const CONNECTING: Duration = Duration::from_secs(10);
-/// After this much silence a server is lost to a user: more than a statement may take
-/// ([`super::TIMEOUT_S`]).
+/// A user's server is considered lost after this much silence, which is more than a statement may
+/// take ([`super::TIMEOUT_S`]).
 pub(super) const SILENCE: Duration = Duration::from_secs(150);
-/// Statements that a connection keeps prepared: more than the load has.
+/// Number of prepared statements that a connection keeps, more than the load has.
 const PREPARED: usize = 64;
-/// What the server says of an account that it does not let in.
+/// The error for an account that is not let in.
 const ACCESS_DENIED: u16 = 1045;
-/// What older and newer servers say where `local_infile` is off.
+/// The errors of older and newer servers if `local_infile` is off.
 const NOT_TAKEN: [u16; 2] = [1148, 4166];
 
 /// A connection.
 pub struct Wire {
     conn: Conn,
-    /// By where the text is.
+    /// Prepared statements by the address of their text.
     prepared: HashMap<(usize, usize), Prepared>,
 }
 
-/// A statement on the server, and which argument is at each of its places.
+/// A prepared statement, with the argument for each of its placeholders.
 struct Prepared {
     statement: Statement,
     args: Vec<usize>,
 }
 
 impl Wire {
-    /// Connects and logs in. `settings` are statements; a server that is silent for longer than
-    /// `silence` is lost.
+    /// Connects and logs in. `settings` are statements to run first; after `silence` without an
+    /// answer the server is considered lost.
     ///
     /// # Errors
-    /// There is no server, or it refuses.
+    /// The server refuses or cannot be reached.
     pub fn connect(address: &MysqlAddress, settings: &[&str], silence: Option<Duration>) -> Result<Wire> {
         let MysqlAddress { place, user, database, password } = address;
         let options = OptsBuilder::new()
             .user(Some(user.as_str()))
             .db_name(Some(database.as_str()))
             .pass(password.as_deref())
-            // Where it was said to be, and nowhere else.
+            // Uses exactly the given address.
             .prefer_socket(false)
             .tcp_connect_timeout(Some(CONNECTING))
             .tcp_nodelay(true)
             .read_timeout(silence)
             .stmt_cache_size(PREPARED)
-            // An update of a row to what it was is an update too.
+            // Counts rows that an update matches but does not change.
             .additional_capabilities(CapabilityFlags::CLIENT_FOUND_ROWS)
             .init(settings.to_vec());
         let options = match place {
@@ -134,10 +134,11 @@ impl Wire {
         Ok(Wire { conn, prepared: HashMap::new() })
     }
 
-    /// A statement with arguments, prepared once a connection; how many rows it gave or changed.
+    /// Runs a statement with arguments, which is prepared once for each connection; returns the
+    /// number of rows that it returned or changed.
     ///
     /// # Errors
-    /// The server refuses, or is gone.
+    /// The server refuses, or the connection is lost.
     pub fn run(&mut self, sql: &'static str, args: &[Value], each: &mut dyn FnMut(Row)) -> Result<u64> {
         let place = (sql.as_ptr() as usize, sql.len());
         if !self.prepared.contains_key(&place) {
@@ -147,29 +148,29 @@ impl Wire {
         ask(&mut self.conn, &self.prepared[&place], args, each)
     }
 
-    /// The same for a statement that does not come again.
+    /// [`Wire::run`] for a statement that is not repeated.
     ///
     /// # Errors
-    /// As [`Wire::run`].
+    /// Those of [`Wire::run`].
     pub fn once(&mut self, sql: &str, args: &[Value], each: &mut dyn FnMut(Row)) -> Result<u64> {
         let prepared = prepare(&mut self.conn, sql)?;
         ask(&mut self.conn, &prepared, args, each)
     }
 
-    /// A statement without arguments and without rows, as it is.
+    /// Runs a statement without arguments and rows.
     ///
     /// # Errors
-    /// As [`Wire::run`].
+    /// Those of [`Wire::run`].
     pub fn batch(&mut self, sql: &str) -> Result<()> {
         Ok(self.conn.query_drop(sql)?)
     }
 
-    /// Stores lines of rows in a table.
+    /// Loads lines of rows into a table.
     ///
     /// # Errors
-    /// As [`Wire::run`], or not all of them were stored as they are.
+    /// Those of [`Wire::run`], or some rows were not stored unchanged.
     pub fn load(&mut self, table: &'static str, lines: Vec<u8>, sent: u64) -> Result<()> {
-        // Whatever file the server asks for, it is given these rows.
+        // Whatever file the server asks for, it gets these rows.
         let handler = LocalInfileHandler::new(move |_, out| out.write_all(&lines));
         self.conn.set_local_infile_handler(Some(handler));
         let done =
@@ -179,7 +180,7 @@ impl Wire {
             MysqlError::Server { code, .. } if NOT_TAKEN.contains(&code) => MysqlError::NoLoading,
             error => error,
         })?;
-        // It leaves out what it cannot store, and says so in a warning only.
+        // The server drops rows that it cannot store, and only warns.
         let (taken, warnings) = (self.conn.affected_rows(), self.conn.warnings());
         if taken == sent && warnings == 0 { Ok(()) } else { Err(MysqlError::Rows { table, taken, sent, warnings }) }
     }
@@ -193,7 +194,7 @@ fn prepare(conn: &mut Conn, sql: &str) -> Result<Prepared> {
 fn ask(conn: &mut Conn, prepared: &Prepared, args: &[Value], each: &mut dyn FnMut(Row)) -> Result<u64> {
     let given = prepared.args.iter().map(|at| args.get(*at).map_or(mysql::Value::NULL, given)).collect();
     let mut result = conn.exec_iter(&prepared.statement, Params::Positional(given))?;
-    // Known until the rows are taken; of a query it is none.
+    // Available before the rows are read; 0 for a query.
     let changed = result.affected_rows();
     let mut count = 0;
     if let Some(rows) = result.iter() {
@@ -213,13 +214,13 @@ fn given(value: &Value) -> mysql::Value {
     }
 }
 
-/// A row as the load knows it.
+/// A row in the load's types.
 fn values(row: mysql::Row) -> Row {
     let columns = row.columns();
     row.unwrap().into_iter().zip(columns.iter()).map(|(value, column)| taken(value, column)).collect()
 }
 
-/// Sums of whole numbers come as decimal numbers without decimals, which are text.
+/// Converts a value. Sums of integers come as decimals without decimal places, in text form.
 fn taken(value: mysql::Value, column: &Column) -> Value {
     let is_sum = column.column_type() == ColumnType::MYSQL_TYPE_NEWDECIMAL && column.decimals() == 0;
     match value {

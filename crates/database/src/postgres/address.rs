@@ -1,35 +1,35 @@
-//! Where a PostgreSQL server is and who asks: a URL, with libpq's environment and password file
-//! behind it.
+//! The address of a PostgreSQL server and a role: a URL, with libpq's environment and password file
+//! as defaults.
 
 use crate::url::{AddressError, Environment, Scheme, Url, bracketed, is_local};
 use cipher::Trust;
 use std::path::{Path, PathBuf};
 
-/// A server, a database in it, and a role.
+/// A server, a database and a role.
 #[derive(Clone, PartialEq, Eq)]
 pub struct Address {
     /// Where it listens.
     pub host: Host,
-    /// Its TCP port, which is also part of the name of its socket.
+    /// Its TCP port, which is also part of its socket's name.
     pub port: u16,
     /// The role.
     pub user: String,
     /// The database.
     pub database: String,
-    /// How the connection is encrypted, where it is one of TCP.
+    /// Encryption, for TCP connections.
     pub encryption: Encryption,
     /// Never printed.
     password: Option<String>,
 }
 
-/// Whether connections are encrypted, as libpq's `sslmode` has it.
+/// Encryption of connections, as in libpq's `sslmode`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Encryption {
-    /// `disable`, and `allow`: not.
+    /// `disable` and `allow`: no encryption.
     Never,
-    /// `prefer`: where the server can, with whoever answers.
+    /// `prefer`: if the server supports it, without checking its certificate.
     Preferred,
-    /// The others: always, with a server that is trusted so far.
+    /// All others: always, with this check of the server's certificate.
     Required(Trust),
 }
 
@@ -42,14 +42,15 @@ pub enum Host {
     Folder(PathBuf),
 }
 
-/// Where Debian and most others put sockets.
+/// The default on Debian and most other systems.
 const SOCKETS: &str = "/var/run/postgresql";
 
 impl Address {
-    /// Of a URL; what it leaves out the environment says, as for libpq, and else the name `user`.
+    /// Parses a URL. What is missing is taken from the environment, as by libpq, and otherwise from
+    /// the name `user`.
     ///
     /// # Errors
-    /// It is none.
+    /// The URL is invalid.
     pub fn parse(url: &str, environment: Environment<'_>) -> Result<Address, AddressError> {
         let mut url = Url::parse(Scheme::Postgres, url)?;
         let (mut mode, mut authority) = (None, None);
@@ -78,7 +79,7 @@ impl Address {
         Ok(Address { host, port, user, database, encryption, password: environment("PGPASSWORD") })
     }
 
-    /// As a URL without a password.
+    /// The URL without a password.
     pub fn name(&self) -> String {
         match &self.host {
             Host::Tcp(host) => {
@@ -102,7 +103,7 @@ impl Address {
         }
     }
 
-    /// Whether the server is on this host, as far as its address says.
+    /// Whether the server is on this host, judging by its address.
     pub fn is_local(&self) -> bool {
         match &self.host {
             Host::Folder(_) => true,
@@ -115,17 +116,17 @@ impl Address {
         self.password.as_deref()
     }
 
-    /// The same with another password.
+    /// The same address with another password.
     #[must_use]
     pub fn with_password(self, password: Option<String>) -> Address {
         Address { password, ..self }
     }
 
-    /// The password that a password file has for it: the first line whose fields all match.
+    /// The password for it in a password file: from the first line whose fields all match.
     pub fn password_in(&self, file: &str) -> Option<String> {
         let host = match &self.host {
             Host::Tcp(host) => host.as_str(),
-            // A socket in the default folder is `localhost` to libpq.
+            // To libpq a socket in the default folder is `localhost`.
             Host::Folder(folder) if folder == Path::new(SOCKETS) => "localhost",
             Host::Folder(folder) => folder.to_str()?,
         };
@@ -144,8 +145,8 @@ impl std::fmt::Debug for Address {
     }
 }
 
-/// What `sslmode` and `sslrootcert` come to; `None` for a mode that there is not. As in libpq, a
-/// certificate that is named is looked at by `require` too.
+/// The meaning of `sslmode` and `sslrootcert`; `None` for an unknown mode. As in libpq, even
+/// `require` checks the certificate if an authority is named.
 fn encryption(mode: Option<&str>, authority: Option<PathBuf>, home: impl FnOnce() -> PathBuf) -> Option<Encryption> {
     Some(match mode.unwrap_or("prefer") {
         "disable" | "allow" => Encryption::Never,
@@ -157,8 +158,7 @@ fn encryption(mode: Option<&str>, authority: Option<PathBuf>, home: impl FnOnce(
     })
 }
 
-/// The fields of a line of a password file: with colons between them, which a backslash may
-/// precede.
+/// The fields of a line of a password file, which are separated by colons; a backslash escapes one.
 fn fields(line: &str) -> Vec<String> {
     let (mut fields, mut escaped) = (vec![String::new()], false);
     for letter in line.chars() {

@@ -7,15 +7,15 @@ use block::Span;
 use oltp::{Failure, Row, Sequence, Session, Value, Waits};
 use uring::Clock;
 
-/// How transactions are kept apart.
+/// Isolation level of transactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Isolation {
-    /// Each statement sees what was committed before it.
+    /// Each statement sees what was committed before the statement.
     #[default]
     ReadCommitted,
-    /// A transaction sees what was committed before it.
+    /// Each statement sees what was committed before the transaction.
     RepeatableRead,
-    /// As if one came after the other.
+    /// As if transactions ran one after the other.
     Serializable,
 }
 
@@ -39,10 +39,10 @@ pub struct Connection<'w> {
 }
 
 impl Postgres {
-    /// A connection of a user, whose thinking the whistle ends.
+    /// Opens the connection of a user, whose think time the whistle ends.
     ///
     /// # Errors
-    /// The server refuses, or is not there.
+    /// The server refuses or cannot be reached.
     pub fn connect<'w>(&self, whistle: &'w Whistle) -> Result<Connection<'w>, Failure> {
         let settings = [
             ("application_name", "seawall user"),
@@ -84,7 +84,7 @@ impl Session for Connection<'_> {
 
     fn rollback(&mut self) {
         if self.wire.in_transaction() {
-            // What fails here has failed before.
+            // If the rollback fails too, the first error is reported.
             let _ = self.change("ROLLBACK", &[]);
         }
     }
@@ -108,14 +108,14 @@ const fn next_of(sequence: Sequence) -> &'static str {
     }
 }
 
-/// By the server's codes (PostgreSQL's manual, appendix A): class 08 and 57P01 to 57P05 are
-/// connections that end.
+/// Classifies an error by its SQLSTATE (PostgreSQL's manual, appendix A): class 08 and 57P01 to
+/// 57P05 are lost connections.
 #[expect(clippy::needless_pass_by_value, reason = "it is what map_err hands over")]
 fn failure(error: WireError) -> Failure {
     match error.code() {
         "40P01" => Failure::Deadlock,
         "40001" => Failure::Serialization,
-        // A statement that was cancelled, and a lock that was not had in time.
+        // A cancelled statement, or the timeout of a lock.
         "57014" | "55P03" => Failure::Timeout,
         code if code.starts_with("57P") || code.starts_with("08") => Failure::Lost(error.to_string()),
         "" => Failure::Lost(error.to_string()),

@@ -1,4 +1,4 @@
-//! Tables made, and loaded by COPY on several connections at once.
+//! Creates the tables and loads them with COPY, on several connections.
 
 use super::wire::Wire;
 use super::{Book, Postgres};
@@ -11,14 +11,14 @@ use std::fmt::Write as _;
 use std::num::NonZeroUsize;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// Text that is sent at once.
+/// Bytes of text sent at once.
 const PORTION: usize = 64 << 10;
 
 impl Postgres {
-    /// Makes and loads all tables with so many connections.
+    /// Creates and loads all tables with `jobs` connections.
     ///
     /// # Errors
-    /// Something of the same names is there, or the database cannot be written.
+    /// Objects with the same names exist, or the database cannot be written.
     pub(crate) fn setup(
         &self,
         rows: Rows,
@@ -30,13 +30,13 @@ impl Postgres {
         self.must_be_free(&mut book)?;
         let loaded = self.fill(&mut book, rows, indexes, jobs, progress);
         if loaded.is_err() {
-            // The first failure is the one to tell; the connection may be what failed.
+            // The first error is reported, since the connection itself may have failed.
             let _ = self.books().and_then(|mut book| remove(&mut book));
         }
         loaded
     }
 
-    /// Removes what setup made.
+    /// Removes everything that setup made.
     pub(crate) fn drop_all(&self) -> Result<(), Error> {
         remove(&mut self.books()?)
     }
@@ -59,7 +59,8 @@ impl Postgres {
         jobs: NonZeroUsize,
         progress: Progress<'_>,
     ) -> Result<Loaded, Error> {
-        // With the mark in one transaction: whatever is cut off later, drop knows that it is ours.
+        // In one transaction with the mark, so that drop recognises the database even if setup was
+        // interrupted.
         let mut all = String::from("BEGIN;\n");
         for table in Table::ALL {
             let _ = writeln!(all, "{};", create(table, indexes, Dialect::Postgres));
@@ -83,7 +84,7 @@ impl Postgres {
         work.goes_on("statistics")?;
         loaded.note(book, &rows)?;
         self.vacuum(&mut work, jobs)?;
-        // Only some roles may; without it the first run has the checkpoint.
+        // Only some roles may do this; otherwise the checkpoint falls into the first run.
         let _ = book.batch("CHECKPOINT");
         Ok(loaded)
     }
@@ -96,7 +97,7 @@ impl Postgres {
         })
     }
 
-    /// Primary keys and indexes, a table after the other on each connection.
+    /// Creates primary keys and indexes, one table after the other on each connection.
     fn index(&self, work: &mut Work<'_>, indexes: Indexes, jobs: NonZeroUsize) -> Result<(), Error> {
         let make = |table: &Table, wire: &mut Wire, _: &AtomicBool| {
             let keys = constraints(*table, indexes).primary.into_iter();
@@ -107,7 +108,8 @@ impl Postgres {
         share(&Table::ALL, jobs, &|| self.loader(), &make, &mut |_| work.goes_on("indexes"))
     }
 
-    /// Statistics, and pages marked as seen by all, a table after the other on each connection.
+    /// Computes statistics and marks pages as all-visible, one table after the other on each
+    /// connection.
     fn vacuum(&self, work: &mut Work<'_>, jobs: NonZeroUsize) -> Result<(), Error> {
         let make = |table: &Table, wire: &mut Wire, _: &AtomicBool| {
             let done = wire.batch(&format!("VACUUM ANALYZE {}", table.name()));
@@ -134,7 +136,7 @@ fn copy(wire: &mut Wire, rows: Rows, chunk: Chunk, stop: &AtomicBool) -> Result<
     Ok(done.then_some(lines.part))
 }
 
-/// Removes what setup made, all of it or nothing.
+/// Removes everything that setup made, or nothing.
 fn remove(book: &mut Book) -> Result<(), Error> {
     let mut all = String::from("BEGIN;\n");
     oltp::PROCEDURES.iter().for_each(|name| _ = writeln!(all, "DROP PROCEDURE IF EXISTS {name};"));

@@ -1,4 +1,4 @@
-//! The socket beneath a connection: in the clear, or encrypted as the address says.
+//! The socket of a connection: plain, or encrypted as the address says.
 
 use super::address::{Address, Encryption, Host};
 use bytes::BytesMut;
@@ -12,12 +12,13 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// How long it may take to be connected.
+/// Timeout of a connection attempt.
 const CONNECTING: Duration = Duration::from_secs(10);
-/// After this much silence a server is lost: more than a statement may take ([`super::TIMEOUT`]).
+/// A server is considered lost after this much silence, which is more than a statement may take
+/// ([`super::TIMEOUT_MS`]).
 const SILENCE: Duration = Duration::from_secs(150);
 
-/// A connection's bytes.
+/// The bytes of a connection.
 pub(super) enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
@@ -25,8 +26,8 @@ pub(super) enum Stream {
 }
 
 impl Stream {
-    /// Connects, and encrypts a connection of TCP as the address has it. A Unix socket is never
-    /// encrypted, as with libpq.
+    /// Connects, and encrypts TCP connections as the address says. As in libpq, Unix sockets are
+    /// never encrypted.
     pub fn open(address: &Address) -> io::Result<Stream> {
         match &address.host {
             Host::Folder(folder) => {
@@ -85,12 +86,13 @@ fn connect(host: &str, port: u16) -> io::Result<TcpStream> {
     Err(last)
 }
 
-/// Asks the server whether it encrypts; one that does not is good enough unless `required`.
+/// Asks the server for encryption; if it does not support it, that is an error only if `required`.
 fn encrypt(mut stream: TcpStream, host: &str, trust: &Trust, required: bool) -> io::Result<Stream> {
     let mut asked = BytesMut::new();
     frontend::ssl_request(&mut asked);
     stream.write_all(&asked)?;
-    // One byte and no more: what came behind it in the clear would be taken for the server's.
+    // Reads exactly one byte: plain text injected after it would otherwise be taken for the
+    // server's.
     let mut answer = [0];
     stream.read_exact(&mut answer)?;
     match answer[0] {
@@ -104,7 +106,8 @@ fn encrypt(mut stream: TcpStream, host: &str, trust: &Trust, required: bool) -> 
         .map_err(|_| io::Error::other(format!("{host}: is no name that a certificate can have")))?;
     let session = ClientConnection::new(Arc::new(config), name).map_err(io::Error::other)?;
     let mut stream = StreamOwned::new(session, stream);
-    // Now, so that a certificate that is not trusted is told before anything is sent.
+    // Completes the handshake now, so that an untrusted certificate is reported before anything is
+    // sent.
     while stream.conn.is_handshaking() {
         stream
             .conn

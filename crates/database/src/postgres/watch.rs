@@ -1,4 +1,4 @@
-//! What a PostgreSQL server shows of itself: the views of its statistics.
+//! Watches a PostgreSQL server by its statistics views.
 
 use super::{Book, Postgres};
 use crate::books::Books as _;
@@ -9,10 +9,10 @@ use oltp::{At, ServerCounts, Stored, StoredCounts, Value};
 use std::collections::HashMap;
 
 impl Postgres {
-    /// Begins to watch, from now on, second by second.
+    /// Starts to watch the server, second by second.
     ///
     /// # Errors
-    /// The server does not answer, or the system gives no thread.
+    /// The server does not answer, or the thread could not be started.
     pub fn watch(&self) -> Result<ServerWatch, Error> {
         let book = self.books()?;
         let major = book.wire.version().split(['.', ' ']).next().and_then(|part| part.parse().ok()).unwrap_or(0);
@@ -27,15 +27,14 @@ struct Eyes {
     major: u32,
 }
 
-/// Connections of users, and what they wait for. One that is between transactions waits for its
-/// client.
+/// Connections of users, with what they wait for. One between transactions waits for its client.
 const CONNECTIONS: &str = "SELECT CASE WHEN state = 'active' THEN coalesce(wait_event_type, '') ELSE 'Client' END, \
      coalesce(wait_event, ''), count(*) FROM pg_stat_activity WHERE application_name = 'seawall user' AND datname = \
      current_database() GROUP BY 1, 2";
-/// All processes of the server.
+/// The ids of all processes of the server.
 const PROCESSES: &str = "SELECT pid FROM pg_stat_activity";
 
-/// Tables and indexes: pages, those read and those found in the server's cache.
+/// Tables and indexes: their pages, pages read, and pages found in the server's cache.
 const STORED: &str = "SELECT relname, pg_relation_size(relid) / current_setting('block_size')::bigint, heap_blks_read, \
      heap_blks_hit FROM pg_statio_user_tables WHERE schemaname = current_schema() UNION ALL SELECT indexrelname, \
      pg_relation_size(indexrelid) / current_setting('block_size')::bigint, idx_blks_read, idx_blks_hit FROM \
@@ -73,7 +72,7 @@ impl Seeing for Eyes {
         if self.postgres.is_local() {
             self.book.ask(PROCESSES, &[], &mut |row| {
                 let pid = row.first().and_then(Value::number);
-                // In a container the same number is another process.
+                // In a container the same number may be another process.
                 let found = pid.and_then(|pid| Some((pid, used(pid)?)));
                 all.extend(
                     found.filter(|(_, (name, _))| name.starts_with("postgres")).map(|(pid, (_, used))| (pid, used)),
@@ -95,15 +94,15 @@ impl Seeing for Eyes {
         Ok(all)
     }
 
-    /// Until 15: since then a table is made longer by other means, which are not counted.
+    /// True up to 15. Later versions extend tables by other means, which are not counted.
     fn counts_new_as_read(&self) -> bool {
         self.major < 16
     }
 }
 
-/// Counters of a server of that version, in the order of [`Seeing::counters`]. What the log and
-/// checkpoints did has moved between views twice; blocks are those of this database, also where
-/// `pg_stat_io` has those of all.
+/// The query for counters of a server of this version, in the order of [`Seeing::counters`]. Those
+/// of the log and of checkpoints have moved between views twice. Blocks are those of this database,
+/// even where `pg_stat_io` has those of all databases.
 fn counters(major: u32) -> String {
     let syncs = match major {
         18.. => "(SELECT SUM(fsyncs) FROM pg_stat_io WHERE object = 'wal')",

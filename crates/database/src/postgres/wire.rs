@@ -1,9 +1,9 @@
-//! PostgreSQL's protocol over one blocking socket: one call to send, one to receive, for each
+//! PostgreSQL's protocol on one blocking socket: one call to send and one to receive for each
 //! statement.
 //!
-//! Messages and log-in are the library's (`postgres-protocol`); here is what a thread does with
-//! them ([decision 0502](../../../../docs/decisions/0502-postgresql.md)). Values go and come as
-//! text.
+//! Messages and authentication come from the library `postgres-protocol`; this module has the calls
+//! of a thread ([decision 0502](../../../../docs/decisions/0502-postgresql.md)). Values are sent
+//! and received as text.
 
 use super::address::Address;
 use super::stream::Stream;
@@ -19,27 +19,27 @@ use std::collections::HashMap;
 use std::io;
 use std::sync::Arc;
 
-/// Why a statement did not end well.
+/// Why a statement failed.
 #[derive(Debug, thiserror::Error)]
 pub enum WireError {
-    /// The server's words and its code of five letters.
+    /// An error of the server.
     #[error("{message} ({code})")]
     Server {
         /// SQLSTATE.
         code: String,
-        /// What it said.
+        /// The message.
         message: String,
     },
-    /// The connection is gone, or never was.
+    /// The connection was lost, or never established.
     #[error("{0}")]
     Gone(#[from] io::Error),
-    /// It asks for a password and there is none.
+    /// The server asks for a password, and there is none.
     #[error("the server wants a password; set PGPASSWORD or write ~/.pgpass")]
     NoPassword,
 }
 
 impl WireError {
-    /// The server's code.
+    /// The SQLSTATE of the server's error.
     pub fn code(&self) -> &str {
         match self {
             WireError::Server { code, .. } => code,
@@ -50,11 +50,11 @@ impl WireError {
 
 type Result<T> = std::result::Result<T, WireError>;
 
-/// Types whose text is a whole number: `int2`, `int4`, `int8` and `numeric`, by their numbers in
+/// Types whose text is an integer: `int2`, `int4`, `int8` and `numeric`, by their numbers in
 /// `pg_type`.
 const NUMBERS: [u32; 4] = [21, 23, 20, 1700];
 
-/// What one call receives at most.
+/// Maximum number of bytes received at once.
 const PORTION: usize = 8 << 10;
 
 /// A connection.
@@ -63,7 +63,7 @@ pub struct Wire {
     incoming: BytesMut,
     outgoing: BytesMut,
     portion: Box<[u8]>,
-    /// Prepared statements, by where their text is.
+    /// Prepared statements by the address of their text.
     prepared: HashMap<(usize, usize), Prepared>,
     in_transaction: bool,
     version: String,
@@ -76,10 +76,10 @@ struct Prepared {
 }
 
 impl Wire {
-    /// Connects and logs in. Settings are of the session.
+    /// Connects and logs in; `settings` are those of the session.
     ///
     /// # Errors
-    /// There is no server, or it refuses.
+    /// The server refuses or cannot be reached.
     pub fn connect(address: &Address, settings: &[(&str, &str)]) -> Result<Wire> {
         let mut wire = Wire {
             stream: Stream::open(address)?,
@@ -102,7 +102,7 @@ impl Wire {
         &self.version
     }
 
-    /// Whether a transaction is open, failed or not.
+    /// Whether a transaction is open, including one that has failed.
     pub fn in_transaction(&self) -> bool {
         self.in_transaction
     }
@@ -148,17 +148,18 @@ impl Wire {
         }
     }
 
-    /// Runs statements that have no arguments, one after the other; a failure ends them.
+    /// Runs statements without arguments, one after the other, up to the first failure.
     ///
     /// # Errors
-    /// The server refuses, or is gone.
+    /// The server refuses, or the connection is lost.
     pub fn batch(&mut self, sql: &str) -> Result<()> {
         frontend::query(sql, &mut self.outgoing)?;
         self.send()?;
         self.end(&mut |_, _| {}).map(drop)
     }
 
-    /// Runs a statement that is prepared once, and hands each row on; how many rows it concerned.
+    /// Runs a statement, which is prepared once, and passes each row to `each`; returns the number
+    /// of rows that it returned or changed.
     ///
     /// # Errors
     /// As [`Wire::batch`].
@@ -176,7 +177,7 @@ impl Wire {
         self.end(&mut |row, body| each(decoded(row, body, &numbers)))
     }
 
-    /// As [`Wire::run`], for a statement that is not asked again.
+    /// [`Wire::run`] for a statement that is not repeated.
     ///
     /// # Errors
     /// As [`Wire::batch`].
@@ -209,11 +210,11 @@ impl Wire {
         }
     }
 
-    /// Loads rows of text by COPY: each call of `next` appends more to the buffer, or nothing at
-    /// the end.
+    /// Loads rows of text with COPY. Each call of `next` appends to the buffer, or appends nothing
+    /// at the end.
     ///
     /// # Errors
-    /// As [`Wire::batch`]; or `next` says that it is to stop, which is no error of the server.
+    /// Those of [`Wire::batch`]. If `next` asks to stop, that is no error.
     pub fn copy(&mut self, sql: &str, next: &mut dyn FnMut(&mut Vec<u8>) -> bool) -> Result<bool> {
         frontend::query(sql, &mut self.outgoing)?;
         self.send()?;
@@ -250,14 +251,15 @@ impl Wire {
         }
     }
 
-    /// Receives until the server is ready again; how many rows the last statement concerned.
+    /// Receives until the server is ready again; returns the number of rows that the last statement
+    /// returned or changed.
     fn end(&mut self, each: &mut dyn FnMut(&[u8], &DataRowBody)) -> Result<u64> {
         let (mut rows, mut failure) = (0, None);
         loop {
             match self.receive()? {
                 Message::DataRow(body) => each(body.buffer(), &body),
                 Message::CommandComplete(body) => {
-                    // `INSERT 0 1`, `UPDATE 3`, `COMMIT`: the last word is the count where there is
+                    // The last word of `INSERT 0 1`, `UPDATE 3`, `COMMIT` is the count, if there is
                     // one.
                     rows = body.tag()?.rsplit(' ').next().and_then(|count| count.parse().ok()).unwrap_or(0);
                 }
@@ -298,7 +300,7 @@ impl Drop for Wire {
     fn drop(&mut self) {
         self.outgoing.clear();
         frontend::terminate(&mut self.outgoing);
-        // A server that is gone needs no farewell.
+        // Only a courtesy: the server may be gone.
         let _ = self.send();
     }
 }
@@ -342,7 +344,7 @@ fn value(text: &[u8], is_number: bool) -> Value {
     }
 }
 
-/// What a server said, as an error of ours.
+/// Converts the server's error.
 fn refusal(body: &ErrorResponseBody) -> io::Result<WireError> {
     let (mut code, mut message) = (String::new(), String::new());
     let mut fields = body.fields();

@@ -10,10 +10,10 @@ use rusqlite::{ErrorCode, ToSql, params_from_iter};
 use std::time::Duration;
 use uring::Clock;
 
-/// A statement that waits longer has failed.
+/// Maximum time that a statement waits for a lock.
 const TIMEOUT: Duration = Duration::from_secs(120);
 
-/// Statements that a connection keeps prepared: more than the load has.
+/// Number of prepared statements that a connection keeps, more than the load has.
 const PREPARED: usize = 64;
 
 /// A connection of one user.
@@ -25,10 +25,10 @@ pub struct Connection<'w> {
 }
 
 impl Sqlite {
-    /// A connection of a user, whose thinking the whistle ends.
+    /// Opens the connection of a user, whose think time the whistle ends.
     ///
     /// # Errors
-    /// It is no database of ours.
+    /// The database was not set up by this program.
     pub fn connect<'w>(&self, whistle: &'w Whistle) -> Result<Connection<'w>, Failure> {
         let connection = self.open().map_err(|error| Failure::Lost(error.to_string()))?;
         connection.set_prepared_statement_cache_capacity(PREPARED);
@@ -39,22 +39,22 @@ impl Sqlite {
         Ok(Connection { connection, whistle, clock: Clock::new(), waits: Waits::default() })
     }
 
-    /// The program's version of the database.
+    /// The version of SQLite in this program.
     pub fn version() -> &'static str {
         rusqlite::version()
     }
 
-    /// The size of the file.
+    /// Size of the file in bytes.
     ///
     /// # Errors
-    /// It is not there.
+    /// The file does not exist.
     pub fn size(&self) -> Result<u64, Error> {
         let about = std::fs::metadata(self.path()).map_err(|error| Error::File(self.name(), error))?;
         Ok(about.len())
     }
 }
 
-/// A value on its way in, without a copy.
+/// Binds a value without copying it.
 pub(super) struct Given<'a>(pub &'a Value);
 
 impl ToSql for Given<'_> {
@@ -92,8 +92,8 @@ impl Session for Connection<'_> {
     }
 
     fn begin(&mut self) -> Result<(), Failure> {
-        // As a writer from the start: a reader that becomes one later may find that it read what is
-        // no more.
+        // Takes the write lock at once: a reader that upgrades later may find that its snapshot is
+        // outdated.
         let before = self.clock.now();
         let begun = self.connection.prepare_cached("BEGIN IMMEDIATE").and_then(|mut it| it.execute([]));
         self.waits.locked += self.clock.now().since(before);

@@ -1,4 +1,4 @@
-//! Tables made and loaded, on one connection: there is one writer.
+//! Creates and loads the tables on one connection, because there can be only one writer.
 
 use super::connection::Given;
 use super::{Book, Sqlite, remove};
@@ -9,17 +9,17 @@ use oltp::{Dialect, Indexes, Row, Rows, SEQUENCES_TABLE, Sequence, Table, create
 use rusqlite::params_from_iter;
 use std::fs::File;
 
-/// Units of rows between two reports of progress.
+/// Units of rows between reports of progress.
 const STEP: u64 = 1000;
 
 impl Sqlite {
-    /// Makes and loads all tables. What was made is removed again when it fails or is stopped.
+    /// Creates and loads all tables. If it fails or is stopped, everything is removed again.
     ///
     /// # Errors
-    /// Tables of the same names are there, or the database cannot be written.
+    /// Tables with the same names exist, or the database cannot be written.
     pub(crate) fn setup(&self, rows: Rows, indexes: Indexes, progress: Progress<'_>) -> Result<Loaded, Error> {
         let is_new = !self.path.exists();
-        // SQLite says of a folder that is not there that it cannot open the file, twice.
+        // If the folder is missing, SQLite's own message is less clear.
         File::options().append(true).create(true).open(&self.path).map_err(|error| Error::File(self.name(), error))?;
         let connection = rusqlite::Connection::open(&self.path).map_err(self.wrong())?;
         let mut book = Book { name: self.name(), connection };
@@ -30,7 +30,7 @@ impl Sqlite {
                 drop(book);
                 self.remove_file()?;
             } else {
-                // The first failure is the one to tell.
+                // The first error is reported.
                 let _ = book.batch("ROLLBACK");
                 let _ = remove(&book.connection);
             }
@@ -39,8 +39,7 @@ impl Sqlite {
     }
 
     fn fill(&self, book: &mut Book, rows: Rows, indexes: Indexes, progress: Progress<'_>) -> Result<Loaded, Error> {
-        // Nothing is durable before the end, and nothing has to be: a load that is cut off is
-        // removed.
+        // Nothing needs to be durable before the end, since an interrupted load is removed.
         book.batch("PRAGMA journal_mode = DELETE; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536")?;
         for table in Table::ALL {
             book.batch(&create(table, indexes, Dialect::Sqlite))?;

@@ -1,4 +1,4 @@
-//! A MariaDB server for a test, unless there is none to start.
+//! A MariaDB server for tests, unless none is installed.
 
 use database::PrivateMariadb;
 use tempfile::TempDir;
@@ -8,8 +8,8 @@ pub fn server(password: Option<&str>) -> Option<(TempDir, PrivateMariadb)> {
     server_with(&[], password)
 }
 
-/// A small server with these options too. It trusts its cache: nothing here is to outlive a power
-/// failure.
+/// A small server with these further options. It does not sync, since no data has to survive a
+/// power failure.
 pub fn server_with(more: &[&str], password: Option<&str>) -> Option<(TempDir, PrivateMariadb)> {
     if PrivateMariadb::program().is_none() {
         assert!(std::env::var_os("CI").is_none(), "nothing may be skipped here: MariaDB is not installed");

@@ -1,5 +1,4 @@
-//! What the tests of all databases share: setup, a point of so many transactions, and what the
-//! checks say.
+//! Shared by the tests of all databases: setup, a point of a number of transactions, and checks.
 
 use block::Span;
 use database::{Database, Dates, PointWatcher, UserPlan, Whistle};
@@ -15,7 +14,7 @@ pub fn set_up(database: &Database, seed: u64, products: u64) {
     database.setup(Rows { seed, sizes }, Indexes::All, JOBS, &mut |_, _| true).unwrap();
 }
 
-/// A point.
+/// The settings of a point.
 #[derive(Clone, Copy)]
 pub struct Asked {
     pub users: u32,
@@ -28,7 +27,7 @@ pub fn play(database: &Database, asked: Asked) -> Ledger {
     play_mix(database, asked, TransactionMix::V2.with_queries())
 }
 
-/// Plays it: no thinking, always the same date, and an hour would be allowed.
+/// Plays it with this mix: no think time, a fixed date, and a limit of one hour.
 pub fn play_mix(database: &Database, asked: Asked, mix: TransactionMix) -> Ledger {
     struct Quiet;
     impl PointWatcher for Quiet {
@@ -61,7 +60,7 @@ pub fn play_watched(database: &Database, asked: Asked, mix: TransactionMix, pace
     ledger
 }
 
-/// What fails of the checks, and what cannot be said.
+/// The checks that fail or have no answer.
 pub fn wrong(database: &Database) -> Vec<(String, Option<bool>)> {
     let mut wrong = Vec::new();
     let all = database.check(&mut |found| {
