@@ -1,11 +1,11 @@
-//! What the buffers of a database lack of what its transactions visit, and what of that the page
-//! cache of its host lacks, too.
+//! The misses of a database's buffers, and of the host's page cache behind them.
 //!
 //! ```text
 //!   ShopPages: pages and visits by table and index ──► [buffers: clock] ─ read ─► [page cache: least recent] ─ fetched ─► device
 //! ```
-//! The one law for order entry in virtual time (`oltp run --array`, plans) and for runs of a real
-//! database (`oltp calibrate`): sizes and visits go in, [`Residence`] says what is missing.
+//! The same model serves order entry in virtual time (`oltp run --array`, plans) and runs of a real
+//! database (`oltp calibrate`): it takes sizes and visits, and [`Residence`] computes what is
+//! missing.
 
 use block::Bytes;
 use cache::{PageClass, Replacement, Residence, SecondResidence};
@@ -13,12 +13,13 @@ use oltp::{Asks, Demand, ShopPages, Stored, TransactionMix};
 
 /// PostgreSQL's clock counts up to five (`BM_MAX_USAGE_COUNT`).
 const CLOCK: Replacement = Replacement::Clock { most: 5 };
-/// Pages of the system's tables that connections look at all the time; assumed.
+/// Pages of system tables that connections always use; assumed.
 const CATALOG: f64 = 60.0;
-/// Ends of tables and keys where each user adds: five tables and their keys, and the newest dates.
+/// Pages at the ends of tables and indexes to which each user adds: five tables and their keys, and
+/// the newest dates.
 const ENDS: f64 = 10.0;
 
-/// Buffers in balance with a load.
+/// A database's buffers in equilibrium with a load.
 #[derive(Clone, Debug)]
 pub struct Buffered {
     pages: ShopPages,
@@ -33,21 +34,21 @@ fn in_pages(bytes: Bytes) -> f64 {
 }
 
 impl Buffered {
-    /// Buffers of that size under so many users of this mix.
+    /// Buffers of this size under `users` users with this mix.
     pub fn new(pages: ShopPages, mix: &TransactionMix, users: u32, buffers: Bytes) -> Buffered {
         let class = |visited: &oltp::VisitedPages| {
             let (visits, touches) = visited.mean(mix);
             PageClass { pages: visited.pages, visits, touches: if visits > 0.0 { touches / visits } else { 1.0 } }
         };
         let classes: Vec<PageClass> = pages.visited.iter().map(class).collect();
-        // What every transaction visits is always there.
+        // Pages that every transaction visits are always resident.
         let room = (in_pages(buffers) - CATALOG - pages.above() - ENDS * f64::from(users)).max(1.0);
         let buffers = Residence::new(&classes, mix.mean(&pages.appended), room, CLOCK);
         Buffered { pages, mix: *mix, classes, buffers, page_cache: None }
     }
 
-    /// With a page cache of that size behind them, through which `log` pages of the log go for each
-    /// transaction.
+    /// Adds a page cache of this size behind the buffers, through which `log` pages of the log pass
+    /// for each transaction.
     #[must_use]
     pub fn with_page_cache(mut self, size: Bytes, log: f64) -> Buffered {
         let passing = log + self.mix.mean(&self.pages.appended);
@@ -55,18 +56,18 @@ impl Buffered {
         self
     }
 
-    /// What transactions ask of what is behind the buffers.
+    /// What transactions request of the storage behind the buffers.
     pub fn asks(&self) -> Asks {
         let missing: Vec<f64> = self.classes.iter().map(|class| self.buffers.missing(class)).collect();
         self.pages.asks(&missing)
     }
 
-    /// The same on average.
+    /// The mean of [`Buffered::asks`].
     pub fn demand(&self) -> Demand {
         self.asks().mean(&self.mix)
     }
 
-    /// The part of pages read that the page cache does not have; all where there is none.
+    /// The fraction of pages read that misses the page cache; 1 if there is none.
     pub fn fetched(&self) -> f64 {
         let Some(second) = &self.page_cache else { return 1.0 };
         let (mut read, mut fetched) = (0.0, 0.0);
@@ -81,7 +82,7 @@ impl Buffered {
     /// Pages of a table or an index that a transaction reads.
     pub fn read(&self, stored: Stored) -> f64 {
         let of = self.pages.visited.iter().zip(&self.classes).filter(|(visited, _)| visited.stored == stored);
-        // A sum of none would be -0.
+        // The sum of an empty iterator would be -0.
         of.fold(0.0, |sum, (_, class)| sum + class.visits * self.buffers.missing(class))
     }
 }
@@ -99,15 +100,15 @@ mod tests {
         Buffered::new(pages(), &TransactionMix::V2, 4, buffers).demand().pages
     }
 
-    /// More buffers, fewer reads, all the way from nearly all visits to none; and not along a
-    /// straight line, for the first buffers hold what is visited most.
+    /// More buffers mean fewer reads, from nearly all visits down to none. The curve is not a
+    /// straight line, because the first buffers hold the pages that are visited most.
     #[test]
     fn misses_fall_with_buffers_and_by_no_straight_line() {
         let all: f64 = pages().visited.iter().map(|visited| visited.mean(&TransactionMix::V2).0).sum();
         let size = pages().bytes();
         let steps = [1u64, 8, 32, 128, 512].map(|mib| read(Bytes::mib(mib)));
         assert!(steps.windows(2).all(|pair| pair[1] < pair[0]), "{steps:?}");
-        // What is appended takes room in the end, however much there is.
+        // Appended pages take room in the end, however much there is.
         assert!(steps[0] > 0.9 * all && read(Bytes(2 * size.0)) < 0.01, "{steps:?} of {all}");
         let line = all * (1.0 - Bytes::mib(128).0 as f64 / size.0 as f64);
         assert!(steps[3] < 0.8 * line, "{} read, and a straight line has {line}", steps[3]);
@@ -118,8 +119,8 @@ mod tests {
         assert!((by_table / steps[2] - 1.0).abs() < 1e-9);
     }
 
-    /// A page cache that holds all has all; one of nothing has nothing; more buffers leave it what
-    /// is less asked for.
+    /// A page cache that holds everything has every page, an empty one none. More buffers leave it
+    /// the pages that are used less.
     #[test]
     fn a_page_cache_has_what_buffers_lack() {
         let part = |buffers, cache| {

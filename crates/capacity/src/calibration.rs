@@ -1,13 +1,13 @@
-//! A model of one's own storage: figures of a simulated device fitted to recordings of the real
-//! one, and how far it is off where nothing was fitted.
+//! Models a user's own storage: fits the figures of a simulated device to recordings of the real
+//! one, and measures the error where nothing was fitted.
 //!
 //! ```text
 //!   runs ──► points ─┬─ two of three ──► search ──► model ──► a file that simulations take
 //!                    └─ every third, held out ──────► error, with the count of fitted numbers beside it
 //! ```
-//! Which points are held out is decided by their order alone, before anything is fitted. Of several
-//! kinds of models the one that fits the others best is taken; the points held out have no say in
-//! that either.
+//! The points held out are chosen by their order, before anything is fitted. Of several kinds of
+//! models the one with the best fit to the other points is taken; the points held out do not
+//! influence that choice either.
 
 mod closed_loop;
 mod file;
@@ -25,7 +25,7 @@ use array::Model;
 use closed_loop::{Fared, play};
 use search::{Found, search};
 
-/// A point beside what the model does with its load.
+/// A point, and what the model does with its load.
 #[derive(Clone, Debug)]
 struct Compared {
     point: CalibrationPoint,
@@ -38,25 +38,25 @@ struct Compared {
 pub struct Calibrated {
     found: Found,
     points: Vec<Compared>,
-    /// What was tried.
+    /// The kinds of models that were tried.
     tried: Vec<Tried>,
 }
 
-/// A kind of model that was tried: its name, its numbers, and the mean error of the points that it
-/// was fitted to; or why it was not.
+/// A kind of model that was tried: its name, the number of fitted numbers, and the mean error over
+/// the points that it was fitted to; or why it was not fitted.
 type Tried = (&'static str, Result<(usize, f64), String>);
 
-/// Points below which nothing is fitted: four for two numbers and a curve, two held out.
+/// Minimum number of points: four for two numbers and a curve, two held out.
 pub const CALIBRATION_POINTS_MIN: usize = 6;
 /// Of three points in a row the middle one is held out.
 const THIRD: usize = 3;
-/// Requests of a point when its error is stated.
+/// Requests simulated for a point when its error is computed.
 const STATED: u32 = 20_000;
 
-/// Fits the kinds of models that are asked to recorded points, and takes the one that fits best.
+/// Fits the given kinds of models to recorded points, and takes the one that fits best.
 ///
 /// # Errors
-/// There are too few points, or none of the kinds can be fitted to them: a line.
+/// There are too few points, or none of the kinds can be fitted to them: one line.
 pub fn calibrate(points: Vec<CalibrationPoint>, shapes: &[CalibrationShape]) -> Result<Calibrated, String> {
     let points = point::together(points);
     if points.len() < CALIBRATION_POINTS_MIN {
@@ -109,18 +109,18 @@ impl Calibrated {
         &self.found.model
     }
 
-    /// How many numbers were fitted.
+    /// The number of fitted numbers.
     pub fn parameters(&self) -> usize {
         self.found.numbers.len()
     }
 
-    /// The mean error of requests a second, without signs, over the points that were held out.
+    /// The mean absolute error of the rate over the points that were held out.
     pub fn held_out_error(&self) -> f64 {
         let errors: Vec<f64> = self.points.iter().filter(|one| one.held_out).map(Compared::error).collect();
         errors.iter().sum::<f64>() / errors.len().max(1) as f64
     }
 
-    /// How many points were held out.
+    /// The number of points that were held out.
     pub fn held_out(&self) -> usize {
         self.points.iter().filter(|one| one.held_out).count()
     }

@@ -1,23 +1,24 @@
-//! A published table beside a simulated one: every cell with its error, and beside every error how
-//! many numbers were fitted to get it.
+//! A published table beside a simulated one: every cell has an error, and every error the number of
+//! fitted numbers behind it.
 
 mod page;
 mod text;
 
 use stats::Outcome;
 
-/// Where a column of simulated figures comes from.
+/// The origin of a column of simulated figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Basis {
-    /// Numbers were fitted to these very cells, so many; the error says how well they fit and is no
-    /// evidence.
+    /// This many numbers were fitted to these very cells. The error is the quality of the fit and
+    /// no evidence.
     Fitted(u32),
-    /// No number was fitted to these cells; so many were fitted to others that the simulation uses.
+    /// No number was fitted to these cells; this many that the simulation uses were fitted to
+    /// others.
     Predicted(u32),
 }
 
 impl Basis {
-    /// In words.
+    /// As text.
     pub fn words(self) -> String {
         let numbers = |n: u32| report::text::count(n as usize, "fitted number", "fitted numbers");
         match self {
@@ -28,18 +29,18 @@ impl Basis {
     }
 }
 
-/// What simulated figures stand beside.
+/// The figures that simulated ones are compared with.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Given {
     /// Published figures.
     #[default]
     Published,
-    /// Recordings of one's own.
+    /// The user's own recordings.
     Recorded,
 }
 
 impl Given {
-    /// In a word.
+    /// As a word.
     pub const fn word(self) -> &'static str {
         match self {
             Given::Published => "published",
@@ -51,11 +52,11 @@ impl Given {
 /// A number that was fitted.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fitted {
-    /// What it is, with where it stands.
+    /// What it is, and the file that has it.
     pub name: String,
     /// Its value, with its unit.
     pub value: String,
-    /// To which cells.
+    /// The cells that it was fitted to.
     pub to: String,
 }
 
@@ -64,11 +65,11 @@ pub struct Fitted {
 pub struct Column {
     /// Its name with its unit.
     pub name: String,
-    /// Where its simulated figures come from.
+    /// The origin of its simulated figures.
     pub basis: Basis,
-    /// Digits behind the point of simulated figures.
+    /// Number of decimals of simulated figures.
     pub digits: usize,
-    /// Whether the error is said as a difference and not as a part.
+    /// Whether errors are shown as differences and not relative to the figure.
     pub absolute: bool,
 }
 
@@ -77,16 +78,16 @@ pub struct Column {
 pub struct Row {
     /// Its name.
     pub name: String,
-    /// By column the cell as printed, empty where nothing is, and the simulated figure.
+    /// For each column the cell as printed, which may be empty, and the simulated figure.
     pub cells: Vec<(String, Option<f64>)>,
-    /// Why it is in no error, if it is not.
+    /// Why it does not count in errors, if it does not.
     pub left_out: Option<String>,
 }
 
-/// One of the tables of a comparison.
+/// A table of a comparison.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Line {
-    /// What it is.
+    /// Its name.
     pub name: String,
     /// Its columns.
     pub columns: Vec<Column>,
@@ -94,14 +95,14 @@ pub struct Line {
     pub rows: Vec<Row>,
 }
 
-/// What was asked of the comparison, and what came of it.
+/// A target of the comparison, and whether it was reached.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Target {
-    /// What was asked.
+    /// The target.
     pub asked: String,
-    /// What was reached.
+    /// The result.
     pub reached: String,
-    /// Whether that is enough.
+    /// The outcome.
     pub outcome: Outcome,
 }
 
@@ -113,38 +114,38 @@ pub type Curve = (String, bool, Vec<(f64, f64)>);
 pub struct Drawn {
     /// What is drawn.
     pub title: String,
-    /// What lies across, and up.
+    /// Titles of the horizontal and the vertical axis.
     pub axes: [String; 2],
     /// The curves.
     pub curves: Vec<Curve>,
-    /// Levels: a name and a figure.
+    /// Horizontal lines: a name and a figure.
     pub levels: Vec<(String, f64)>,
 }
 
 /// A published table beside a simulated one.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comparison {
-    /// As it is called.
+    /// The name by which users call it.
     pub name: String,
     /// Its title.
     pub title: String,
     /// What is compared, in a sentence or two.
     pub about: String,
-    /// What the simulated figures stand beside.
+    /// The figures that simulated ones are compared with.
     pub given: Given,
-    /// Numbers that were fitted.
+    /// The fitted numbers.
     pub fitted: Vec<Fitted>,
     /// The tables.
     pub lines: Vec<Line>,
-    /// What was asked.
+    /// The targets.
     pub targets: Vec<Target>,
-    /// What a reader must know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
     /// Curves.
     pub drawn: Vec<Drawn>,
 }
 
-/// What a printed figure says, as its least and its most: `44.68`, `~59k`, `600-625 (~5 Gbps)`.
+/// Lower and upper bound of a printed figure: `44.68`, `~59k`, `600-625 (~5 Gbps)`.
 pub(crate) fn range(printed: &str) -> Option<(f64, f64)> {
     let text = printed.split(" (").next()?.trim_start_matches('~');
     let number = |text: &str| {
@@ -161,7 +162,7 @@ pub(crate) fn range(printed: &str) -> Option<(f64, f64)> {
 }
 
 impl Target {
-    /// A figure that must not be more than a limit, both in percent.
+    /// A target for a percentage with an upper limit.
     pub fn percent(asked: &str, reached: f64, limit: f64) -> Target {
         Target {
             asked: asked.into(),
@@ -170,33 +171,32 @@ impl Target {
         }
     }
 
-    /// One that is reached or not.
+    /// A target that is reached or not.
     pub fn of(asked: &str, reached: String, is: bool) -> Target {
         Target { asked: asked.into(), reached, outcome: if is { Outcome::Pass } else { Outcome::Fail } }
     }
 }
 
 impl Row {
-    /// The error of a cell: simulated over published less one, or their difference; `None` where
-    /// one of them is missing or the published one is no number.
+    /// The error of a cell: simulated divided by published, minus one, or their difference; `None`
+    /// if one is missing or the published one is not a number.
     pub fn error(&self, column: usize, absolute: bool) -> Option<f64> {
         let (published, simulated) = &self.cells[column];
         let ((low, high), simulated) = (range(published)?, (*simulated)?);
-        // Within a printed range there is no error.
+        // Within a printed range the error is zero.
         let published = simulated.clamp(low, high);
         Some(if absolute { simulated - published } else { simulated / published - 1.0 })
     }
 }
 
 impl Line {
-    /// The errors of a column, without the rows that are left out.
+    /// The errors of a column, without rows that are left out.
     pub fn errors(&self, column: usize) -> impl Iterator<Item = f64> {
         let absolute = self.columns[column].absolute;
         self.rows.iter().filter(|row| row.left_out.is_none()).filter_map(move |row| row.error(column, absolute))
     }
 
-    /// The mean and the worst of a column's errors, without their signs; `None` where there is
-    /// none.
+    /// The mean and the maximum of a column's absolute errors; `None` if there are none.
     pub fn mean_and_worst(&self, column: usize) -> Option<(f64, f64)> {
         let errors: Vec<f64> = self.errors(column).map(f64::abs).collect();
         let worst = errors.iter().copied().fold(0.0, f64::max);
@@ -205,18 +205,18 @@ impl Line {
 }
 
 impl Comparison {
-    /// Whether everything that was asked was reached.
+    /// Whether all targets were reached.
     pub fn holds(&self) -> bool {
         self.targets.iter().all(|target| target.outcome == Outcome::Pass)
     }
 
-    /// How many numbers were fitted.
+    /// The number of fitted numbers.
     pub fn parameters(&self) -> u32 {
         self.fitted.len() as u32
     }
 
-    /// Whether every column states at most as many fitted numbers as are named, and a fitted one at
-    /// least one.
+    /// Whether every column states at most as many fitted numbers as are listed, and a fitted
+    /// column at least one.
     pub fn is_honest(&self) -> bool {
         let named = self.parameters();
         self.lines.iter().flat_map(|line| &line.columns).all(|column| match column.basis {
@@ -226,10 +226,10 @@ impl Comparison {
     }
 }
 
-/// A difference with its sign; what rounds to nothing has none of its own.
+/// A difference with its sign; one that rounds to zero has a plus.
 fn signed(error: f64, digits: usize) -> String {
     let scale = 10_f64.powi(digits as i32);
-    // Minus nothing and nothing is nothing.
+    // Turns -0 into 0.
     let rounded = (error * scale).round() / scale + 0.0;
     format!("{rounded:+.digits$}")
 }
@@ -259,7 +259,7 @@ mod tests {
         Comparison { fitted: vec![number; fitted], lines: vec![line], ..Comparison::default() }
     }
 
-    /// More numbers than are named are not allowed, and none is stated as free of numbers that the
+    /// A column cannot state more numbers than are listed, nor be free of numbers that the
     /// simulation uses.
     #[test]
     fn a_column_cannot_use_more_numbers_than_are_named() {
@@ -268,8 +268,8 @@ mod tests {
         assert!(!comparison(&[Basis::Fitted(0)], 0).is_honest() && comparison(&[Basis::Predicted(0)], 0).is_honest());
     }
 
-    /// Errors by hand: 110 for 100 is +10 %, 610 within 600 to 625 is none, and a row that is left
-    /// out is in no sum.
+    /// Errors computed by hand: 110 for 100 is +10 %, 610 within 600 to 625 is zero, and a row that
+    /// is left out is in no sum.
     #[test]
     fn errors_and_their_sums_are_by_hand() {
         let row = |printed: &str, simulated, left_out: Option<&str>| Row {

@@ -1,14 +1,13 @@
-//! What a file system of Amazon FSx for NetApp ONTAP may do by its documents: rows of throughput
-//! capacity, and what its disks allow, of which the lower rules.
+//! The limits of a file system of Amazon FSx for NetApp ONTAP according to its documentation: those
+//! of its throughput capacity and those of its disks, of which the lower applies.
 //!
 //! ```text
 //!   network, memory, NVMe    by throughput capacity alone
 //!   disk throughput          the lower of the row's and 768 MB/s for each TiB of SSD
 //!   disk IOPS                the lower of the row's and what is provisioned, 3 for each GiB unless more is paid for
 //! ```
-//! Network, disk throughput and disk IOPS are governed by credits, each a [`CreditLimit`]: the type
-//! by which simulated volumes and the server's own link are limited too. MB/s are 10^6 bytes a
-//! second.
+//! Network, disk throughput and disk IOPS have burst credits, each as a [`CreditLimit`], the type
+//! that also limits simulated volumes and the server's own link. MB/s are 10^6 bytes a second.
 
 mod array_file;
 mod beside;
@@ -19,33 +18,33 @@ pub use beside::{PhaseDone, Used, compare, phases, seconds};
 use block::Bytes;
 use qos::CreditLimit;
 
-/// Where the file servers stand.
+/// Deployment of the file servers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Deployment {
-    /// In one zone.
+    /// In one availability zone.
     SingleAz,
-    /// In two.
+    /// In two availability zones.
     MultiAz,
 }
 
-/// What is asked for.
+/// A file system to look up.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct FileSystem {
     /// 1 or 2.
     pub generation: u8,
-    /// MB/s of throughput capacity, of one pair of file servers.
+    /// Throughput capacity of one pair of file servers in MB/s.
     pub throughput: u64,
     /// SSD storage.
     pub ssd: Bytes,
-    /// Provisioned IOPS; none for the automatic 3 for each GiB.
+    /// Provisioned IOPS; `None` for the automatic 3 for each GiB.
     pub iops: Option<u64>,
-    /// Where it stands.
+    /// Its deployment.
     pub deployment: Deployment,
-    /// Pairs of file servers.
+    /// Number of pairs of file servers.
     pub pairs: u64,
 }
 
-/// A line of the documents' tables; throughput in bytes a second.
+/// A row of the documentation's tables; throughput in bytes a second.
 struct Row {
     throughput: u64,
     network: CreditLimit,
@@ -57,18 +56,18 @@ struct Row {
     source: &'static str,
 }
 
-/// How long a full credit lasts at the peak, in seconds: 27.2 minutes were measured once, on a
-/// second-generation file server of 1536 MB/s. For the others it is assumed.
+/// How long a full credit lasts at the peak, in seconds. 27.2 minutes were measured once, on a
+/// second-generation file server of 1536 MB/s; for the others this is assumed.
 const BURST_S: u64 = 1630;
 const MB: u64 = 1_000_000;
 
-/// A baseline and what bursts reach, 0 for no bursts, both times `unit`.
+/// A baseline and a burst rate, both in `unit`; a burst rate of 0 means no bursts.
 const fn limit((base, burst): (u64, u64), unit: u64) -> CreditLimit {
     let peak = if burst > base { burst } else { base };
     CreditLimit { base: base * unit, peak: peak * unit, credit: (peak - base) * unit * BURST_S }
 }
 
-/// What `pairs` of file servers have together.
+/// The sum of the limits of `pairs` pairs of file servers.
 const fn times(limit: CreditLimit, pairs: u64) -> CreditLimit {
     CreditLimit { base: limit.base * pairs, peak: limit.peak * pairs, credit: limit.credit * pairs }
 }
@@ -77,8 +76,8 @@ const FIRST: &str = "published: AWS FSx for ONTAP guide, performance, state of O
 const LATER: &str = "recalled: the row came later; its disk figures are published limits";
 const SECOND: &str = "published: the same guide's table of second-generation file systems, as quoted in 2026";
 
-/// The first generation in most regions; the four main ones have richer small rows, which no source
-/// at hand prints.
+/// The first generation in most regions. The four main regions have higher limits for small
+/// capacities, which none of our sources has.
 const GENERATION_1: [Row; 6] = [
     row(128, (150, 1250), 16, 150, (128, 600), (6000, 18_750), FIRST),
     row(256, (300, 1250), 32, 300, (256, 600), (12_000, 18_750), FIRST),
@@ -109,22 +108,22 @@ const fn row(
     Row { throughput, network, memory_gb, nvme_gb, disk, iops, source }
 }
 
-/// What a resource may do.
+/// The limits of a resource.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Resource {
     /// Its name.
     pub name: &'static str,
-    /// In which unit.
+    /// Its unit.
     pub unit: &'static str,
-    /// For ever.
+    /// The sustained limit.
     pub base: f64,
-    /// While credit lasts, where it is more.
+    /// The limit while credit lasts, if it is higher.
     pub burst: Option<f64>,
-    /// Where the figure comes from, and what rules where two limits meet.
+    /// The source of the figures, and which of two limits applies.
     pub source: String,
 }
 
-/// What governs a file system, each with its source.
+/// The limits of a file system, each with its source.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Governed {
     /// Bytes a second to and from clients.
@@ -135,19 +134,19 @@ pub struct Governed {
     pub iops: (CreditLimit, String),
 }
 
-/// SSD of a pair at most, in TiB, by generation.
+/// Maximum SSD of a pair in TiB, by generation.
 const SSD_MAX_TIB: [u64; 2] = [192, 512];
-/// SSD of all pairs at most, in TiB.
+/// Maximum SSD of all pairs in TiB.
 const SSD_ALL_TIB: u64 = 1024;
-/// IOPS of a pair at most.
+/// Maximum IOPS of a pair, by generation.
 const IOPS_MAX: [u64; 2] = [160_000, 200_000];
 
 impl FileSystem {
-    /// One of each throughput capacity, by the name that the catalogue of arrays has for it: with
-    /// the least SSD that it may have, in two zones, and what is provisioned by itself.
+    /// One file system of each throughput capacity, with its name in the catalogue of arrays: with
+    /// the least SSD, in two zones, and automatic IOPS.
     pub fn smallest() -> impl Iterator<Item = (String, FileSystem)> {
         let one = |generation: u8, row: &Row| {
-            // The largest of the first generation may not have less of either.
+            // The largest of the first generation has higher minimums of both.
             let (gib, iops) = match (generation, row.throughput) {
                 (1, 4096) => (5120, Some(160_000)),
                 _ => (1024, None),
@@ -161,10 +160,10 @@ impl FileSystem {
         first.chain(GENERATION_2.iter().map(move |row| one(2, row)))
     }
 
-    /// What it may do, resource by resource.
+    /// The limits of each resource.
     ///
     /// # Errors
-    /// There is no such file system: the option, the rule and what was given.
+    /// There is no such file system: the option, the rule and the value given.
     pub fn resources(&self) -> Result<Vec<Resource>, String> {
         let limits = self.limits()?;
         let (row, pairs) = (self.row()?, self.pairs as f64);
@@ -187,7 +186,7 @@ impl FileSystem {
         Ok(found)
     }
 
-    /// What writes reach at most by the documents, in MB/s, where they say it.
+    /// Maximum write throughput in MB/s and its source, if documented.
     fn writes(&self) -> Option<(f64, String)> {
         const OF_ALL: &str = "published for the generation, and not by throughput capacity";
         const OF_LATER: &str = "published later, for the main regions";
@@ -204,17 +203,17 @@ impl FileSystem {
         Some((pair * self.pairs as f64, format!("{source}{each}")))
     }
 
-    /// Of a pair; Single-AZ of the first generation has it from 2048 MB/s on.
+    /// NVMe of a pair; Single-AZ of the first generation has it from 2048 MB/s on.
     fn nvme_gb(&self, row: &Row) -> u64 {
         let without = self.generation == 1 && self.deployment == Deployment::SingleAz && self.throughput < 2048;
         if without { 0 } else { row.nvme_gb }
     }
 
-    /// What governs it, with credit for bursts: network and disks in bytes a second, and operations
-    /// of disks; each with where it comes from, and of two limits the lower.
+    /// The limits with burst credits: network and disks in bytes a second, and disk operations,
+    /// each with its source; of two limits the lower.
     ///
     /// # Errors
-    /// As [`FileSystem::resources`].
+    /// Those of [`FileSystem::resources`].
     pub fn limits(&self) -> Result<Governed, String> {
         let row = self.row()?;
         self.check()?;
@@ -233,7 +232,7 @@ impl FileSystem {
         })
     }
 
-    /// How long a full credit of bursts lasts is not published; what is known of it.
+    /// What is known about how long a full burst credit lasts, which is not published.
     pub const CREDIT: &'static str = "Credit for bursts is saved while less than the baseline is used, apart for network and \
 disks. How much can be saved is not published: bursts of 27.2 minutes were measured once, on a second-generation file server of \
 1536 MB/s, and about 30 minutes of idleness filled it again.";
@@ -291,7 +290,7 @@ disks. How much can be saved is not published: bursts of 27.2 minutes were measu
     }
 }
 
-/// Of what the row and the disks allow, the lower; `unit` is in what people say it.
+/// The lower of the limits of the row and of the disks; `unit` is the unit for people.
 fn lower(row: CreditLimit, (disks, unit): (u64, u64), what: &str, source: &str) -> (CreditLimit, String) {
     let said = |figure: u64| format!("{:.0}", figure as f64 / unit as f64);
     if disks <= row.base {
@@ -343,21 +342,20 @@ mod tests {
         all.iter().find(|resource| resource.name == name).map(|found| (found.base, found.burst)).expect("it is there")
     }
 
-    /// The workshop's: the row of 128 MB/s, whose disks allow 768 MB/s and 3072 IOPS, so that IOPS
-    /// are ruled by the disks.
+    /// The workshop's file system: the row of 128 MB/s, whose disks allow 768 MB/s and 3072 IOPS,
+    /// so that the disks limit the IOPS.
     #[test]
     fn of_two_limits_the_lower_rules() {
         let of = workshop();
         assert_eq!(figure(&of, "network"), (150.0, Some(1250.0)));
         assert_eq!(figure(&of, "disk throughput"), (128.0, Some(600.0)));
         assert_eq!(figure(&of, "disk IOPS"), (3072.0, None));
-        // 10 000 provisioned are above the baseline of 6000 and below the burst.
+        // 10 000 provisioned IOPS are above the baseline of 6000 and below the burst.
         assert_eq!(figure(&FileSystem { iops: Some(10_000), ..of }, "disk IOPS"), (6000.0, Some(10_000.0)));
         assert_eq!(figure(&FileSystem { iops: Some(40_000), ..of }, "disk IOPS"), (6000.0, Some(18_750.0)));
     }
 
-    /// In one zone the first generation has no second level of cache below 2048 MB/s, and writes
-    /// less.
+    /// In one zone the first generation has no NVMe cache below 2048 MB/s, and writes less.
     #[test]
     fn a_zone_less_is_a_cache_less() {
         let single = FileSystem { deployment: Deployment::SingleAz, ..workshop() };

@@ -1,9 +1,9 @@
 //! The published GenIO tests: two hosts on an A300, three on an A700, and three with adaptive QoS,
 //! one of them a bully.
-//!
-//! Two numbers are fitted, both to the three tables of the test with adaptive QoS, and none knows a
-//! host: how long a block takes to the journal, and how long all of a cycle takes for each of its
-//! blocks. In the array they are what a stream carries (`flow` of the link) and what a small write
+//! Two numbers are fitted, both to the three tables of the test with adaptive QoS, and neither
+//! depends on the host: the time of a block in the journal, and the time of a whole cycle for each
+//! of its blocks. In the array they become the bandwidth of a stream (`flow` of the link) and the
+//! time of a small write (`latency` of the log).
 //! takes (`latency` of the log).
 
 mod bounds;
@@ -16,22 +16,22 @@ use array::Array;
 use ramp::{PhaseRun, RampInvocation, RampSettings};
 use std::collections::HashMap;
 
-/// Hosts by name, each with whether a policy protects it, and their ramps.
+/// Hosts by name, each with whether a policy protects it; and their ramps.
 pub type Ramps = (Vec<(String, bool)>, Vec<RampSettings>);
 
-/// A published test, played.
+/// The result of playing a published test.
 #[derive(Clone, Debug)]
 pub struct Trial {
-    /// By host: its name, and whether a policy protects it.
+    /// For each host its name, and whether a policy protects it.
     pub hosts: Vec<(String, bool)>,
-    /// By host: its ramp.
+    /// The ramp of each host.
     pub settings: Vec<RampSettings>,
-    /// By host and run.
+    /// The rows of each host, by run.
     pub rows: Vec<Vec<ramp::RampRow>>,
 }
 
 impl Trial {
-    /// Plays it at the level of phases; `policies` are floor and ceiling by host.
+    /// Plays a test phase by phase; `policies` are floor and ceiling of each host.
     pub fn play(
         array: &Array,
         hosts: Vec<(String, bool)>,
@@ -58,19 +58,19 @@ impl Trial {
     }
 }
 
-/// The ramps of a published test: by host its name, its role and the settings of its command line.
-/// Where the source describes a host in prose alone, the line of the first host with the other
-/// ends.
+/// The ramps of a published test: for each host its name, its role and the settings of its command
+/// line. Where the source describes a host only in prose, the first host's command line is used
+/// with that host's own ends of the ramp.
 ///
 /// # Errors
-/// The table of tests does not have it.
+/// The table of tests does not have the test.
 pub fn setups(test: &str, others: &HashMap<String, String>) -> Result<Ramps, PublishedError> {
     let cells = Cells::of("genio_test_setups.csv", others)?;
     let mut hosts = Vec::new();
     let mut settings = Vec::new();
     for row in (0..cells.len()).filter(|row| cells.text(*row, "test") == Ok(test)) {
         let word = |column: &str| cells.text(row, column);
-        // What prose leaves out is as on the command line of the same test.
+        // What the prose leaves out is taken from the first command line of the test.
         let or_first = |column: &str| match word(column)? {
             "" => cells.text(cells.find("test", test).unwrap_or(row), column),
             said => Ok(said),
@@ -95,17 +95,16 @@ pub fn setups(test: &str, others: &HashMap<String, String>) -> Result<Ramps, Pub
     Ok((hosts, settings))
 }
 
-/// The two numbers: seconds for each block of a burst.
+/// The two fitted numbers, in seconds for each block of a burst.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Fit {
-    /// In the journal.
+    /// Time in the journal.
     pub journal: f64,
-    /// In all of a cycle.
+    /// Time of the whole cycle.
     pub cycle: f64,
 }
 
-/// One published cycle: blocks of its burst, seconds of the cycle and, where it is printed, of the
-/// journal.
+/// A published cycle: blocks of its burst, seconds of the cycle and, if printed, of the journal.
 type Seen = (f64, f64, Option<f64>);
 
 const TABLES: [&str; 3] = ["aqos_rhel1.csv", "aqos_rhel2.csv", "aqos_rhel3_bully.csv"];
@@ -130,18 +129,18 @@ fn fit_to(seen: &[Seen]) -> Fit {
     }
 }
 
-/// Fits both numbers to all rows of the three tables: medians, which one row out of the way does
-/// not move.
+/// Fits both numbers to all rows of the three tables, as medians, which one outlier does not
+/// change.
 ///
 /// # Errors
+/// A cell is missing.
 /// A cell is missing.
 pub fn fit(others: &HashMap<String, String>) -> Result<Fit, PublishedError> {
     Ok(fit_to(&seen(others)?.concat()))
 }
 
-/// Holds rows out: fits to the others alone and says how far the cycles of those held out are off,
-/// mean and worst. By even and odd runs, both ways, and from the lower half of the loads to the
-/// bully's upper half.
+/// Cross-validates: fits to some rows and returns the mean and worst errors of the cycles that were
+/// held out. Splits by even and odd runs, both ways, and by the bully's upper half of loads.
 ///
 /// # Errors
 /// A cell is missing.
@@ -170,7 +169,7 @@ pub fn held_out(others: &HashMap<String, String>) -> Result<Vec<(String, f64, f6
 }
 
 fn fitted(array: &Array, settings: &RampSettings) -> Vec<Fitted> {
-    // What the array's own figures come to, with one host alone.
+    // The results of the array's own figures with a single host.
     let load = HostLoad::of(settings.loads()[0]);
     let hosts = [load];
     let mut on = HostsOn::new(array, &hosts, &settings.constants, true);
@@ -226,7 +225,7 @@ fn cells(published: &Cells, row: usize, columns: &[Column], simulated: &ramp::Ra
     Ok(Row { name, cells: columns.iter().map(pick).collect::<Result<_, _>>()?, left_out: None })
 }
 
-/// The three tables of the test with adaptive QoS, and `free`, the same without policies.
+/// The three tables of the test with adaptive QoS. `free` is the same test without policies.
 ///
 /// # Errors
 /// A published cell is missing.
@@ -340,7 +339,7 @@ fn slope(with: &Trial, host: usize, of: impl Fn(&ramp::RampRow) -> f64) -> f64 {
     power(with.rows[host].iter().map(|row| (of(row), row.longest_cycle.as_secs_f64())))
 }
 
-/// The power by which y grows with x, by least squares between logarithms; 0 where x stays.
+/// The exponent with which y grows with x, by least squares of logarithms; 0 if x is constant.
 fn power(points: impl Iterator<Item = (f64, f64)>) -> f64 {
     let logs: Vec<(f64, f64)> = points.map(|(x, y)| (x.ln(), y.ln())).collect();
     let n = logs.len() as f64;
@@ -361,7 +360,7 @@ fn cycles(comparison: &Comparison, with: &Trial, free: Option<&Trial>) -> Drawn 
             trial.rows[host].iter().zip(&asked).map(|(row, x)| (*x, row.longest_cycle.as_secs_f64())).collect()
         };
         curves.push((format!("{}, simulated", line.name), false, simulated(with)));
-        // Lines within a hundredth cannot be told apart; the note has the figures.
+        // Curves that differ by less than a hundredth would overlap; the note has the figures.
         let free = free.map(simulated).filter(|free| {
             simulated(with).into_iter().zip(free).any(|(with, free)| (free.1 / with.1 - 1.0).abs() > 0.01)
         });
@@ -399,15 +398,15 @@ fn notes(with: &Trial, free: Option<&Trial>) -> Vec<String> {
 /// A published row of hosts that ramp together on a pair of controllers.
 #[derive(Clone, Copy, Debug)]
 pub struct PairRow<'a> {
-    /// What the comparison is called.
+    /// The name of the comparison.
     pub name: &'a str,
     /// Its title.
     pub title: &'a str,
     /// The file of the published row.
     pub file: &'a str,
-    /// Which step of the ramp it shows, from 1. No source says it; it is [`nearest_step`], once, as
-    /// a fitted figure is: a published cell that is changed does not change which step is set
-    /// beside it.
+    /// The step of the ramp that it shows, from 1. No source says which it is. It was determined
+    /// once by [`nearest_step`], like a fitted figure, so that changing a published cell does not
+    /// change the step beside it.
     pub step: usize,
 }
 
@@ -423,7 +422,7 @@ pub fn nearest_step(file: &str, trial: &Trial, others: &HashMap<String, String>)
     step.map(|step| step + 1).ok_or_else(|| PublishedError(format!("{file}: no run was played")))
 }
 
-/// A row of hosts that ramp together on a pair.
+/// Compares a row of hosts that ramp together on a pair of controllers.
 ///
 /// # Errors
 /// A published cell is missing, or the step was not played.
@@ -484,7 +483,7 @@ pub fn a_pair(
     })
 }
 
-/// The printed cycle, and those of all steps of each host.
+/// The printed cycle, and the cycles of each host at all steps.
 fn ramps_drawn(printed: (f64, f64), trial: &Trial) -> Drawn {
     let cycles = |rows: &Vec<ramp::RampRow>| {
         rows.iter().map(|row| (row.target as f64, row.longest_cycle.as_secs_f64())).collect()

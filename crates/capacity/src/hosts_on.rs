@@ -1,28 +1,28 @@
-//! Hosts on an array: what each gets while every writer stays in its phase, by the array's means,
-//! with ceilings and floors.
+//! Hosts on an array: the rates of each while every writer stays in its phase, from the array's
+//! means, with ceilings and floors.
 //!
-//! Ceilings hold a host's reads and blocks together. A floor acts where a protected host gets less
-//! than it promises and less than it would get alone: then those without a floor are slowed until
-//! it does not, or until they are at a thousandth.
+//! Ceilings limit the sum of a host's reads and blocks. A floor acts if a protected host gets less
+//! than its floor and less than it would get alone. Then hosts without a floor are slowed until
+//! that is no longer so, or until they are at a thousandth.
 
 use array::{Array, Flow};
 use block::{Bytes, OpKind};
 use ramp::{BLOCK, Constants, Doing, RampLoad, Rates, Steady};
 use std::collections::HashMap;
 
-/// Hosts alike and what their policies promise and allow, in operations a second.
+/// Identical hosts, with their floors and ceilings in operations a second.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HostLoad {
-    /// What each asks.
+    /// The load of each.
     pub load: RampLoad,
-    /// What each has of floors, over all its volumes.
+    /// The floor of each, over all its volumes.
     pub floor: Option<f64>,
-    /// What its ceilings allow each, over all its volumes.
+    /// The ceiling of each, over all its volumes.
     pub ceiling: Option<f64>,
-    /// How many they are: one, unless several do the same at the same time.
+    /// Number of hosts: one, unless several do the same at the same time.
     pub alike: u32,
-    /// Over how many bytes the reads of all that share a cache are spread; `None` for so many that
-    /// no cache holds a part to speak of.
+    /// The space over which the reads of all hosts that share a cache are spread; `None` if it is
+    /// too large for a cache to hold a significant part.
     pub spread: Option<Bytes>,
 }
 
@@ -41,18 +41,18 @@ pub struct HostsOn<'a> {
     readers: f64,
     journal: u64,
     credit: bool,
-    /// What was computed already, by what the writers do.
+    /// Results that were already computed, by what the writers do.
     known: HashMap<Vec<Doing>, Vec<Rates>>,
 }
 
-/// How far those without a floor are slowed at most.
+/// The smallest fraction to which hosts without a floor are slowed.
 const LEAST: f64 = 1e-3;
-/// Steps of the search for how far.
+/// Steps of the bisection for that fraction.
 const HALVES: usize = 20;
 
 impl<'a> HostsOn<'a> {
-    /// These hosts, with the test's numbers; `credit` is whether stages with credit for bursts have
-    /// some left.
+    /// Hosts on an array with the test's constants; `credit` says whether stages with burst credits
+    /// have some left.
     pub fn new(array: &'a Array, hosts: &'a [HostLoad], constants: &Constants, credit: bool) -> HostsOn<'a> {
         HostsOn {
             array,
@@ -65,7 +65,7 @@ impl<'a> HostsOn<'a> {
         }
     }
 
-    /// By host its reads and its writes; what each asks is taken times `part`.
+    /// The reads and writes of each host, with its load multiplied by `part`.
     fn flows(&self, doing: &[Doing], part: impl Fn(usize) -> f64) -> Vec<Flow> {
         let mut flows = Vec::with_capacity(2 * doing.len());
         for (index, (host, doing)) in self.hosts.iter().zip(doing).enumerate() {
@@ -81,7 +81,7 @@ impl<'a> HostsOn<'a> {
                 Doing::Journal => (Bytes(self.journal * BLOCK), part),
                 Doing::Blocks => (Bytes(BLOCK), self.writers * part),
             };
-            // A request of the journal is one operation, whatever its size.
+            // A request to the journal counts as one operation, whatever its size.
             let left = host.ceiling.map_or(f64::INFINITY, |ceiling| (ceiling - rate).max(ceiling / 100.0));
             let most = if *doing == Doing::Sleeps { 0.0 } else { left };
             let outstanding = outstanding * alike;
@@ -105,7 +105,7 @@ impl<'a> HostsOn<'a> {
         doing.iter().enumerate().map(rates).collect()
     }
 
-    /// Whether every host with a floor has it, or what it would have alone.
+    /// Whether every host with a floor reaches it, or what it would have alone.
     fn floors_hold(&self, doing: &[Doing], found: &[Rates], alone: &[Rates]) -> bool {
         let operations = |index: usize, rates: &Rates| match doing[index] {
             Doing::Journal => rates.reads + rates.blocks / self.journal as f64,

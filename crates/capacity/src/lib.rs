@@ -1,12 +1,12 @@
-//! What arrays carry: hosts on an array at the level of phases, and published tables beside
-//! simulated ones, what a file system may do by its documents, and which array carries a load.
+//! What load arrays can carry: hosts on an array phase by phase, published tables beside simulated
+//! ones, what a file system may do according to its documentation, and which array carries a load.
 //!
 //! ```text
 //!   array ──► HostsOn: what each host gets in each phase ──► ramp::phases ──► rows
 //!   published cells ──► Comparison ◄── rows                      error, fitted or predicted, targets
 //! ```
-//! A published cell never reaches a simulation: figures that were fitted stand in the files of
-//! arrays, and a test fits them again from the rows that they name.
+//! A published cell never reaches a simulation. Fitted figures are in the files of arrays, and a
+//! test fits them again from the rows that they name.
 
 mod buffers;
 mod calibration;
@@ -39,7 +39,7 @@ pub use size::{Candidate, Need, Sized as SizedArray, Standing, cheapest, choice,
 pub use tier_table::{TIER_MISSING, TIER_SHOP, fit_tiers, suspects, tier_table};
 pub use workshop::{WalkStep, WalkSteps, walk_through, workshop};
 
-/// The median of figures; 0 of none.
+/// The median; 0 if there are no figures.
 fn median(figures: &[f64]) -> f64 {
     stats::Median::of(figures).map_or(0.0, |median| median.value)
 }

@@ -1,22 +1,21 @@
-//! Order entry on an array by means: how many transactions a second a closed population of users
+//! Order entry on an array by means: the transaction rate that a closed population of users
 //! reaches.
 //!
 //! ```text
 //!   N = X · (think + R(X))        R = host + reads · R_read + commits · 1.5 · R_log
 //! ```
-//! R(X) is what a transaction meets where X a second are done, of which one of N does not wait
-//! behind itself (Schweitzer's form of the arrival theorem): the host as M/M/c (Sakasegawa 1977),
-//! reads and the log by [`Array::means`](array::Array::means), with the pages that go to their
-//! places in nobody's time but in the same stations. A commit waits for half of the write of the
-//! log before it and for its own. The same [`Shop`] played request by request is
-//! [`oltp::Shopping`]; a test holds both together.
+//! R(X) is the response time of a transaction at a rate of X, where one user of N does not wait for
+//! itself (Schweitzer's form of the arrival theorem). The host is M/M/c (Sakasegawa 1977); reads
+//! and the log come from [`Array::means`](array::Array::means), whose stations also serve the pages
+//! written back in the background. A commit waits for half of the log write in progress and for its
+//! own. [`oltp::Shopping`] plays the same [`Shop`] request by request; a test compares the two.
 
 use array::{Array, ArrayStage, Flow, VirtualClock};
 use block::{Bytes, Driver as _, OpKind, Span, Target, Wait, drive};
 use oltp::{Asks, Ledger, Shop, Shopping};
 
-/// Users of a shop on a target in virtual time, measured for `window` behind `warm_up`: what they
-/// did. A window is as long as it came to be where `is_stopped` ends it early.
+/// Plays the users of a shop on a target in virtual time and returns what they did in `window`
+/// after `warm_up`. If `is_stopped` ends it early, the window is as long as it got.
 pub fn play_shop(
     shop: &Shop,
     target: Box<dyn Target>,
@@ -41,29 +40,28 @@ pub fn play_shop(
 pub struct Carried {
     /// Transactions a second.
     pub tps: f64,
-    /// Mean seconds of one, thinking left out.
+    /// Mean seconds of one, without think time.
     pub response: f64,
-    /// The resource of which most is used, and the part of it.
+    /// The resource with the highest utilisation, and that utilisation.
     pub limit: (String, f64),
-    /// The media, and the part of their time in which they work.
+    /// The media, and their utilisation.
     pub media: (String, f64),
 }
 
-/// Steps of the search for the rate.
+/// Steps of the bisection for the rate.
 const HALVES: usize = 50;
-/// A station that is used more than this is full.
+/// A station with a higher utilisation counts as saturated.
 const FULL: f64 = 0.9989;
 
-/// Seconds of a transaction, and of its time at the host, where so many a second are done; and the
-/// resource used most.
+/// Seconds of a transaction in the storage at some rate, and the resource with the highest
+/// utilisation.
 struct Met {
     storage: f64,
     limit: (String, f64),
     media: (String, f64),
 }
 
-/// What follows the log's writes within a consistency point goes down as whole stripes, where the
-/// array has a RAID.
+/// Size of the log's writes to the media: whole stripes, if the array has a RAID.
 fn stripe(array: &Array) -> Bytes {
     let raid = array.stages.iter().find_map(|stage| match stage {
         ArrayStage::Raid(raid) => Some(raid),
@@ -72,7 +70,7 @@ fn stripe(array: &Array) -> Bytes {
     raid.map_or(Bytes::kib(64), |raid| Bytes(raid.unit.0 * raid.data()))
 }
 
-/// The part of the population that one of it meets.
+/// The fraction of the population that one user finds ahead of it.
 fn others(shop: &Shop) -> f64 {
     1.0 - 1.0 / f64::from(shop.users.max(1))
 }
@@ -88,7 +86,7 @@ fn met(array: &Array, shop: &Shop, tps: f64) -> Met {
         flow(OpKind::Read, shop.page, seen * reads, anywhere),
         flow(OpKind::Write, shop.page, seen * writes, anywhere),
         flow(OpKind::Write, log, seen * demand.commits * Shop::RECORD.0 as f64 / log.0 as f64, None),
-        // What a commit waits for; its bytes are in the flow above.
+        // The write that a commit waits for; its bandwidth is in the flow above.
         flow(OpKind::Write, Shop::RECORD, 0.0, None),
     ];
     let means = array.means(&flows, false);
@@ -124,18 +122,18 @@ pub fn carried(array: &Array, shop: &Shop) -> Carried {
     Carried { tps: low, response: users / low - think, limit, media: met.media }
 }
 
-/// What two published rates of one population say: the part of pages that is missing and the
-/// seconds of the host, with one processor and without thinking, such that both arrays reach
-/// theirs. `None` where no such part does.
+/// Fits the fraction of pages that is missing and the host's time, with one processor and no think
+/// time, such that two arrays reach their published rates with the same population. `None` if no
+/// fraction does.
 pub fn fit_two(arrays: [&Array; 2], tps: [f64; 2], shop: &Shop) -> Option<(f64, f64)> {
     let (users, part) = (f64::from(shop.users), others(shop));
-    // The host's time from the second array, whatever the missing part: residence H = d / (1 - X d
-    // part).
+    // The host's time from the second array for a given missing fraction: residence H = d / (1 - X
+    // d part).
     let host = |missing: f64| {
         let rest = users / tps[1] - met(arrays[1], &Shop { asks: Asks::anywhere(missing), ..*shop }, tps[1]).storage;
         (rest > 0.0).then(|| rest / (1.0 + tps[1] * part * rest))
     };
-    // How much too long the first array's transactions are then.
+    // The resulting excess of the first array's response time.
     let over = |missing: f64| {
         let d = host(missing)?;
         let at_host = d / (1.0 - tps[0] * part * d);
@@ -171,15 +169,15 @@ mod tests {
         Array { stages: Vec::new(), media: Box::new(Model::ParallelServers(media)) }
     }
 
-    /// Transactions a second in virtual time, a minute behind ten seconds.
+    /// The transaction rate in virtual time, in a minute after ten seconds.
     fn played(array: &Array, shop: Shop) -> f64 {
         let spec = DeviceSpec { size: shop.size(), ..DeviceSpec::of(Model::Array(array.clone())) };
         let window = [Span::from_secs(10), Span::from_secs(60)];
         Figures::of(&play_shop(&shop, spec.build(3).expect("a device"), 3, window, &|| false), shop.users).avg_tps
     }
 
-    /// Stopped at the pass after the hundred thousandth: what was done until then is of the time
-    /// until then, at the rate of the whole.
+    /// Stopped at the pass after the hundred thousandth: the window has ended early, at the rate of
+    /// the whole.
     #[test]
     fn a_stop_ends_the_window_early() {
         let (array, shop) = (servers(64, Span::from_millis(1)), shop(8, Span::from_millis(1), 0.5));
@@ -194,8 +192,8 @@ mod tests {
         assert!((figures.avg_tps / whole - 1.0).abs() < 0.1, "{} of {whole}", figures.avg_tps);
     }
 
-    /// One user who meets nobody: 1 ms of host, half of 9.72 reads of 1 ms, and 1.48 writes of the
-    /// log.
+    /// A single user without queueing: 1 ms of host, half of 9.72 reads of 1 ms, and 1.48 log
+    /// writes.
     #[test]
     fn one_user_takes_the_sum_of_its_parts() {
         let array = servers(64, Span::from_millis(1));
@@ -204,8 +202,8 @@ mod tests {
         assert!((alone.tps / by_hand - 1.0).abs() < 0.01, "{alone:?}, by hand {by_hand}");
     }
 
-    /// A host of 1 ms is full at 1000 a second, storage of four servers and 1 ms at 4000 requests:
-    /// 0.9 of 9.72 + 5.32 and the log.
+    /// A host of 1 ms is saturated at 1000 a second, storage of four servers and 1 ms at 4000
+    /// requests: 0.9 of 9.72 + 5.32 and the log.
     #[test]
     fn what_gives_out_first_is_named_and_bounds_the_rate() {
         let fast = carried(&servers(64, Span::from_micros(10)), &shop(72, Span::from_millis(1), 0.05));
@@ -216,8 +214,7 @@ mod tests {
         assert!(slow.limit.0 == "media" && (slow.tps / by_hand - 1.0).abs() < 0.03, "{slow:?}, by hand {by_hand}");
     }
 
-    /// Means against single requests: where the host is the limit, where storage is, and where
-    /// neither is.
+    /// Means compared with single requests: with the host as the limit, the storage, and neither.
     #[test]
     fn means_are_what_users_in_virtual_time_reach() {
         let cases = [
@@ -234,7 +231,7 @@ mod tests {
         }
     }
 
-    /// A fit finds again what two rates were made of.
+    /// A fit recovers the values from which two rates were computed.
     #[test]
     fn a_fit_finds_what_rates_were_made_of() {
         let (one, other) = (servers(4, Span::from_millis(2)), servers(4, Span::from_millis(1)));

@@ -23,14 +23,14 @@ const FILES: [(&str, &str); 14] = [
 /// A published table.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Cells {
-    /// Its file.
+    /// The name of its file.
     pub file: String,
     columns: Vec<String>,
-    /// As printed.
+    /// The cells as printed.
     rows: Vec<Vec<String>>,
 }
 
-/// A cell that is wanted and is not there, or no number.
+/// A cell that is missing or not a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PublishedError(pub String);
 
@@ -43,20 +43,20 @@ impl std::fmt::Display for PublishedError {
 impl std::error::Error for PublishedError {}
 
 impl Cells {
-    /// The files that come with the program, by name.
+    /// The names of the embedded files.
     pub fn files() -> impl Iterator<Item = &'static str> {
         FILES.iter().map(|(name, _)| *name)
     }
 
-    /// The text of a file that comes with the program.
+    /// The text of an embedded file.
     pub fn embedded(file: &str) -> Option<&'static str> {
         FILES.iter().find(|(name, _)| *name == file).map(|(_, text)| *text)
     }
 
-    /// The table of a file; `others` are texts that stand in for embedded ones, by file.
+    /// The table of a file; `others` replaces embedded texts, by file name.
     ///
     /// # Errors
-    /// There is no such file, or it is no table.
+    /// There is no such file, or it is not a table.
     pub fn of(file: &str, others: &HashMap<String, String>) -> Result<Cells, PublishedError> {
         let text = others.get(file).map(String::as_str).or_else(|| Cells::embedded(file));
         let text = text.ok_or_else(|| PublishedError(format!("{file}: no published table has this name")))?;
@@ -70,12 +70,12 @@ impl Cells {
         Ok(Cells { file: file.into(), columns, rows })
     }
 
-    /// How many rows it has.
+    /// Number of rows.
     pub fn len(&self) -> usize {
         self.rows.len()
     }
 
-    /// Whether it has none.
+    /// Whether it has no rows.
     pub fn is_empty(&self) -> bool {
         self.rows.is_empty()
     }
@@ -94,7 +94,7 @@ impl Cells {
     /// A cell as a number.
     ///
     /// # Errors
-    /// As [`Cells::text`], or it is none.
+    /// Those of [`Cells::text`], or the cell is not a number.
     pub fn number(&self, row: usize, column: &str) -> Result<f64, PublishedError> {
         let text = self.text(row, column)?;
         text.parse().map_err(|_| {
@@ -102,7 +102,7 @@ impl Cells {
         })
     }
 
-    /// The row in which a column says this.
+    /// The row in which this column has this text.
     pub fn find(&self, column: &str, says: &str) -> Option<usize> {
         (0..self.len()).find(|row| self.text(*row, column) == Ok(says))
     }
@@ -114,8 +114,8 @@ mod tests {
     use sha2::{Digest as _, Sha256};
     use std::fmt::Write as _;
 
-    /// Every table is the source's, byte for byte: its SHA-256 is in a list of its own, and the
-    /// list names no other file.
+    /// Every table equals the source's, byte for byte: its SHA-256 is in a list, and the list has
+    /// no other file.
     #[test]
     fn tables_are_those_of_the_list_of_checksums() {
         let sums = include_str!("../../../published/SHA256SUMS");
@@ -144,7 +144,7 @@ mod tests {
         assert!(Cells::of("none.csv", &HashMap::new()).is_err());
     }
 
-    /// No figure is mended: the suspect cells are those of the source.
+    /// No figure was corrected: the suspect cells are those of the source.
     #[test]
     fn suspect_cells_are_as_printed() {
         let cells = Cells::of("uspv_swingbench.csv", &HashMap::new()).expect("embedded");

@@ -1,4 +1,4 @@
-//! Order entry in virtual time, calibrated on one run of a real database and checked on another one
+//! Calibrates order entry in virtual time on a run of a real database, and checks it on another run
 //! with buffers of another size.
 //!
 //! ```text
@@ -7,12 +7,11 @@
 //!            ├► time in reads, time at commits                                        │                                 │
 //!            └► time at the host: so that this run's rate comes out ──────────────────┘                 the other run's rate, which no number saw
 //! ```
-//! Which pages are missing follows from sizes, visits and buffers ([`Buffered`]); of the run only
-//! one factor over that is fitted, and one over the page cache's part where its memory was limited
-//! and the reads of the server's processes were seen. The storage has times and no queue: it is
-//! what the database saw at that load. So is the host's time: what was neither a wait for pages
-//! nor for the log, with the way to and fro of statements and what other programs had of the
-//! processors.
+//! Which pages are missing follows from sizes, visits and buffers ([`Buffered`]). Only a factor on
+//! that is fitted to the run, and a factor on the page cache's misses if its memory was limited and
+//! the reads of the server's processes are known. The storage has latencies and no queue: those
+//! that the database saw at that load. The host's time is whatever was a wait neither for pages nor
+//! for the log, including the transfer of statements and the time that other programs took.
 
 use crate::buffers::Buffered;
 use crate::comparison::{Basis, Column, Comparison, Fitted, Given, Line, Row, Target};
@@ -22,43 +21,43 @@ use array::{Array, ArrayStage, Controller, DeviceSpec, Model, ParallelServers};
 use block::Span;
 use oltp::{Figures, Shop, ShopPages};
 
-/// Requests that the storage takes at once: more than there are.
+/// Maximum number of requests at a time in the storage, which is never reached.
 const AT_ONCE: u32 = 1 << 14;
-/// Virtual seconds: before it is measured, and measured.
+/// Virtual time before the measurement, and of the measurement.
 const PLAYED: [Span; 2] = [Span::from_secs(2), Span::from_secs(10)];
-/// Steps towards the times of the host and of the log, and how far one may go.
+/// Number of steps in the search for the times of host and log, and the largest factor of a step.
 const STEPS: usize = 12;
 const STEP_MOST: f64 = 4.0;
-/// The least time of either, in seconds.
+/// The least of these times, in seconds.
 const LEAST: f64 = 1e-7;
-/// Below this part of pages read that came from below the page cache, they say nothing of a device.
+/// If a smaller fraction of pages came from below the page cache, it says nothing about a device.
 const FETCHED_LEAST: f64 = 0.02;
 
-/// Fewer pages read in a transaction say nothing of reads.
+/// Fewer pages read in a transaction say nothing about reads.
 const READ_LEAST: f64 = 0.01;
-/// A run that reads so many times what it should is none that the law is of.
+/// If a run reads this many times more than the model says, the model does not apply.
 const OVER_MOST: f64 = 20.0;
 
-/// Numbers fitted to one run.
+/// The numbers fitted to a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShopCalibration {
-    /// Seconds of a processor of the host for a transaction.
+    /// Processor time of a transaction at the host, in seconds.
     pub host: f64,
-    /// Pages read over those that the buffers lack by law.
+    /// Pages read, relative to the misses that the model expects.
     pub over: f64,
-    /// The part of pages read that came from below the page cache, over that by law; none where it
-    /// was not limited, or not seen.
+    /// The fraction of pages read that came from below the page cache, relative to the model's;
+    /// `None` if the cache was not limited, or the reads are not known.
     pub fetched: Option<f64>,
-    /// Seconds of a read; with `fetched` of one from below the page cache, where the others take
+    /// Seconds of a read. With `fetched`, of a read from below the page cache; all others take
     /// none.
     pub read: f64,
     /// Seconds of a write of the log.
     pub commit: f64,
-    /// The run.
+    /// The run that it was fitted to.
     by: ShopRun,
 }
 
-/// What the users of a run come to in virtual time, for each transaction.
+/// Results of the users of a run in virtual time, for each transaction.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PlayedShop {
     /// Transactions a second.
@@ -67,22 +66,23 @@ pub struct PlayedShop {
     pub response: f64,
     /// Pages read.
     pub reads: f64,
-    /// Those from below the page cache.
+    /// Pages read from below the page cache.
     pub fetched: Option<f64>,
-    /// Seconds that it waited for the log.
+    /// Seconds of waiting for the log.
     pub committing: f64,
 }
 
 impl ShopCalibration {
-    /// How many numbers there are.
+    /// The number of fitted numbers.
     pub fn numbers(&self) -> u32 {
         4 + u32::from(self.fetched.is_some())
     }
 
-    /// Fitted to a run.
+    /// Fits the numbers to a run.
     ///
     /// # Errors
-    /// It read next to nothing, or its buffers have what is visited, or it read far more than that.
+    /// The run reads next to nothing, its buffers hold everything that is visited, or it reads far
+    /// more than that.
     pub fn fit(run: &ShopRun, seed: u64) -> Result<ShopCalibration, String> {
         let law = run.buffered(run);
         let by_law = law.demand().pages;
@@ -109,7 +109,8 @@ impl ShopCalibration {
             commit: run.committing,
             by: run.clone(),
         };
-        // Each time by what of the played transaction is its part: both are nearly in proportion.
+        // Each time is scaled by its own part of the played transaction, since both are nearly
+        // proportional.
         let towards = |is: f64, wanted: f64| (wanted / is.max(LEAST)).clamp(1.0 / STEP_MOST, STEP_MOST);
         for _ in 0..STEPS {
             let played = found.play(run, seed);
@@ -124,9 +125,9 @@ impl ShopCalibration {
         run.buffered(&self.by)
     }
 
-    /// The part of pages read that come from below the page cache.
+    /// The fraction of pages read that come from below the page cache.
     fn fetched_part(&self, law: &Buffered) -> Option<f64> {
-        // More than all: what is read ahead.
+        // More than all pages: the rest is read-ahead.
         Some(self.fetched? * law.fetched())
     }
 
@@ -144,12 +145,12 @@ impl ShopCalibration {
         }
     }
 
-    /// Seconds of a page's read, those from the page cache among them.
+    /// Mean seconds of a page's read, including those from the page cache.
     fn read_of(&self, law: &Buffered) -> f64 {
         self.read * self.fetched_part(law).unwrap_or(1.0)
     }
 
-    /// Storage with these times and no queue.
+    /// Storage with these latencies and no queue.
     fn storage(&self, law: &Buffered) -> Array {
         let times = Controller {
             cores: AT_ONCE,
@@ -163,7 +164,7 @@ impl ShopCalibration {
         Array { stages: vec![ArrayStage::Controller(times)], media: Box::new(Model::ParallelServers(media)) }
     }
 
-    /// What the users of a run reach in virtual time.
+    /// Plays the users of a run in virtual time.
     pub fn play(&self, run: &ShopRun, seed: u64) -> PlayedShop {
         let law = self.buffered(run);
         let shop = self.shop(run, &law);
@@ -176,8 +177,7 @@ impl ShopCalibration {
         PlayedShop { tps: figures.avg_tps, response: figures.response.as_secs_f64(), reads, fetched, committing }
     }
 
-    /// The storage as a run saw it, as a file that `--array` takes. `from` says which run the
-    /// figures are from.
+    /// The storage as a run saw it, as a file for `--array`. `from` names the run.
     pub fn file(&self, run: &ShopRun, from: &str) -> String {
         let nanos = |seconds: f64| format!("\"{}ns\"", (seconds * 1e9).round().max(1.0));
         format!(
@@ -190,7 +190,7 @@ impl ShopCalibration {
         )
     }
 
-    /// What was fitted, to what.
+    /// The fitted numbers, and what each was fitted to.
     fn fitted(&self) -> Vec<Fitted> {
         let number = |name: &str, value: String, to: &str| Fitted { name: name.into(), value, to: to.into() };
         let ms = |seconds: f64| format!("{:.3} ms", 1e3 * seconds);
@@ -212,7 +212,7 @@ impl ShopCalibration {
         all
     }
 
-    /// A run beside what it comes to with these numbers, and the same by table and index.
+    /// Compares a run with its simulation, as a whole and by table and index.
     fn lines(&self, name: &str, basis: Basis, run: &ShopRun, seed: u64) -> ([Line; 2], f64) {
         let played = self.play(run, seed);
         let column = |name: &str, digits| Column { name: name.into(), basis, digits, absolute: false };
@@ -243,14 +243,13 @@ impl ShopCalibration {
     }
 }
 
-/// Tables and indexes with less than this part of all pages read are not shown.
+/// Tables and indexes with a smaller fraction of all pages read are not shown.
 const SHOWN: f64 = 0.01;
 
-/// A run that numbers are fitted to beside one that they are not, which must come out `within` that
-/// part.
+/// Fits numbers to one run and compares another with its simulation, which must agree to `within`.
 ///
 /// # Errors
-/// As for [`ShopCalibration::fit`]; or the two have the same buffers.
+/// Those of [`ShopCalibration::fit`], or the two runs have the same buffers.
 pub fn calibrate_shop(
     [fitted, held_out]: [&ShopRun; 2],
     within: f64,
@@ -303,7 +302,7 @@ mod tests {
 
     const KNOWN: [f64; 5] = [0.5e-3, 1.2, 0.9, 0.4e-3, 0.8e-3];
 
-    /// A run that has these numbers: host, over, fetched, read and commit.
+    /// A run made from these numbers: host, over, fetched, read and commit.
     fn run(buffers: Bytes, [host, over, fetched, read, commit]: [f64; 5]) -> ShopRun {
         let sizes = Sizes { scale: "0.1".parse().unwrap(), products: 1000 };
         let pages = ShopPages::of(&sizes);
@@ -337,13 +336,13 @@ mod tests {
         run
     }
 
-    /// Runs of known numbers give these numbers back, on another seed, and predict each other;
-    /// where the other is slower, it says so.
+    /// Runs made from known numbers give these numbers back with another seed, and predict each
+    /// other. If the other run is slower than predicted, the comparison says so.
     #[test]
     fn known_numbers_are_found_and_predict_other_buffers() {
         let (small, large) = (run(Bytes::mib(8), KNOWN), run(Bytes::mib(64), KNOWN));
-        // Fewer pages read, and all the same fewer transactions: the page cache is smaller by what
-        // the buffers have, and what is still read comes from below it.
+        // Fewer pages are read, and still there are fewer transactions: the page cache is smaller
+        // by the size of the buffers, and the remaining reads come from below it.
         assert!(large.tps < 0.9 * small.tps && large.reads < 0.9 * small.reads, "{} and {}", small.tps, large.tps);
         assert!(large.fetched > small.fetched);
         let (found, comparison) = calibrate_shop([&small, &large], 0.05, 1).unwrap();
@@ -355,7 +354,7 @@ mod tests {
         assert!(!calibrate_shop([&small, &other], 0.15, 1).unwrap().1.holds());
     }
 
-    /// Without a limit of memory a read has one time, from wherever it comes, and one number less.
+    /// Without a limit of memory all reads have the same time, and there is one number less.
     #[test]
     fn without_a_page_cache_that_is_known_there_are_four_numbers() {
         let [mut small, mut large] = [8, 64].map(|mib| run(Bytes::mib(mib), KNOWN));

@@ -1,4 +1,4 @@
-//! What a kept run of order entry on a real database says of it, as a calibration needs it.
+//! The figures of a recorded run of order entry on a real database that a calibration needs.
 
 use crate::buffers::Buffered;
 use crate::calibration::setting;
@@ -6,10 +6,10 @@ use block::{Bytes, Span};
 use oltp::{At, SchemaScale, ShopPages, Sizes, Stored, StoredCounts, Transaction, TransactionMix, stored_key};
 use stats::run::{Run, Value};
 
-/// What a run counted of a table or an index.
+/// Figures of a table or an index.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct StoredRun {
-    /// Of what.
+    /// The table or index.
     pub stored: Stored,
     /// Its pages.
     pub pages: f64,
@@ -17,45 +17,44 @@ pub struct StoredRun {
     pub read: f64,
 }
 
-/// A point of a kept run of order entry on a real database.
+/// A point of a recorded run of order entry on a real database.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShopRun {
-    /// `run 17, 4 users`.
+    /// Its name, such as `run 17, 4 users`.
     pub name: String,
-    /// Its users, their transactions and how long they think; a thinking user's mean.
+    /// Number of users.
     pub users: u32,
-    /// How often each transaction is done.
+    /// The weight of each transaction.
     pub mix: TransactionMix,
-    /// Between transactions.
+    /// Mean think time of a user between transactions.
     pub think: Span,
-    /// What setup made.
+    /// The sizes that setup made.
     pub sizes: Sizes,
-    /// What was counted of each table and index.
+    /// The figures of each table and index.
     pub stored: Vec<StoredRun>,
     /// Bytes of the database.
     pub database: Bytes,
     /// Bytes of the database's own cache.
     pub buffers: Bytes,
-    /// Bytes that the database's processes might have, where that was limited, and what of it was
-    /// page cache.
+    /// Memory limit of the database's processes, if there was one, and the page cache within it.
     pub memory: Option<(Bytes, Bytes)>,
     /// Processors of the host.
     pub processors: u32,
-    /// Processors that other programs used.
+    /// Processors used by other programs.
     pub others: f64,
     /// Transactions a second.
     pub tps: f64,
     /// Mean seconds of one.
     pub response: f64,
-    /// Pages that the database asked the system for, for each.
+    /// Pages that the database requested from the system, for each transaction.
     pub reads: f64,
-    /// Those of them that came from below the page cache, where that was seen.
+    /// Pages of these that came from below the page cache, if known.
     pub fetched: Option<f64>,
-    /// Pages of the log, for each.
+    /// Pages of the log, for each transaction.
     pub log: f64,
-    /// Seconds of each that were waits for pages.
+    /// Seconds of waiting for pages, for each transaction.
     pub reading: f64,
-    /// Seconds of each that were waits for the log.
+    /// Seconds of waiting for the log, for each transaction.
     pub committing: f64,
 }
 
@@ -63,7 +62,7 @@ impl ShopRun {
     /// The points of a run.
     ///
     /// # Errors
-    /// It is no such run, or does not have what is needed: a line, without the run's name.
+    /// The run is of another kind, or lacks needed figures: one line, without the run's name.
     pub fn of(run: &Run, name: &str) -> Result<Vec<ShopRun>, String> {
         if run.identity.tool != "oltp" || run.identity.simulated {
             return Err("is no run of order entry on a real database; name one of `seawall oltp run`".into());
@@ -132,12 +131,12 @@ impl ShopRun {
         })
     }
 
-    /// Seconds of a transaction that were neither waits for pages nor for the log.
+    /// Seconds of a transaction that were waits neither for pages nor for the log.
     pub(crate) fn at_host(&self) -> f64 {
         (self.response - self.reading - self.committing).max(0.0)
     }
 
-    /// Its tables and indexes with their pages as they were.
+    /// Its tables and indexes with their pages at the time.
     pub fn pages(&self) -> ShopPages {
         let mut pages = ShopPages::of(&self.sizes);
         let of = |stored| self.stored.iter().find(|one| one.stored == stored).map_or(0.0, |one| one.pages);
@@ -145,8 +144,8 @@ impl ShopRun {
         pages
     }
 
-    /// What its buffers lack by law, with the page cache behind them that follows from another
-    /// run's: its memory is more by so much, and its buffers take less of it.
+    /// The expected misses of its buffers. The page cache behind them follows from another run's:
+    /// it is larger by the difference of the memory limits, and smaller by that of the buffers.
     pub(crate) fn buffered(&self, by: &ShopRun) -> Buffered {
         let buffered = Buffered::new(self.pages(), &self.mix, self.users, self.buffers);
         let (Some((limit, _)), Some((other_limit, cached))) = (self.memory, by.memory) else { return buffered };
@@ -156,7 +155,7 @@ impl ShopRun {
     }
 }
 
-/// What was counted of each table and index, for each of so many transactions.
+/// The figures of each table and index; `done` is the number of transactions.
 fn stored(number: &impl Fn(&str) -> Option<f64>, done: f64) -> Vec<StoredRun> {
     let of = |stored: Stored| {
         let [pages, _, _, read] = StoredCounts::KINDS.map(|kind| number(&stored_key(kind, stored)));

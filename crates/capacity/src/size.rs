@@ -1,15 +1,15 @@
-//! Which array carries a load: the utilisation of each of its resources, which gives out first and
-//! at which load, with all controllers and with one of two, now and as it grows.
+//! Which array carries a load: the utilisation of each of its resources, which of them is saturated
+//! first and at which load, with all controllers and with one of two, now and after growth.
 //!
-//! A database asks for `T` operations a second, of which a part are reads, always; its writes come
-//! in a burst every 80 s that has to be written within 45, first to a journal and then to its
-//! places. So an array must carry, for as long as a burst lasts, `T × reads` reads,
-//! `T × writes × 80 / 45` small writes, and a thirty-second as many large ones.
+//! A database makes `T` operations a second, of which a fraction `reads` are reads at all times.
+//! Its writes come in a burst every 80 s, which must be written within 45 s, first to a journal and
+//! then to their places. So while a burst lasts, an array must carry `T × reads` reads, `T × writes
+//! × 80 / 45` small writes, and a thirty-second as many large ones.
 //!
-//! That there is room for them is not enough: a burst is written by one stream to the journal and
-//! by eight writers to its places, each of which waits for its answer. With `B` blocks in a burst
-//! a cycle takes `B / (blocks a second of the journal) + B / (blocks a second of the writers)`, the
-//! reads of all beside them and every instance in the same phase.
+//! Capacity alone is not enough: a burst is written to the journal by one stream and to its places
+//! by eight writers, each of which waits for its write. With `B` blocks in a burst a cycle takes `B
+//! / (blocks a second of the journal) + B / (blocks a second of the writers)`, beside the reads of
+//! all instances and with all instances in the same phase.
 
 mod page;
 
@@ -20,100 +20,99 @@ pub use page::{size_page, size_text};
 
 use ramp::{BLOCK, Constants, Doing, RampLoad, Steady as _};
 
-/// What is asked for.
+/// The load to be carried.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Need {
     /// Operations a second of one instance.
     pub iops: f64,
-    /// How many instances there are.
+    /// Number of instances.
     pub instances: u32,
-    /// The part of each resource that may be used, from 0 to 1.
+    /// Maximum utilisation of each resource, from 0 to 1.
     pub most: f64,
-    /// The same with one controller of two.
+    /// The maximum with one controller of two.
     pub most_one_down: f64,
-    /// Mean seconds of a read, and of a write, at most.
+    /// Maximum mean response times of a read and of a write, in seconds.
     pub response: [f64; 2],
-    /// By how much the load grows in a year: 0.2 for a fifth.
+    /// Growth of the load in a year: 0.2 for a fifth.
     pub growth: f64,
-    /// For how many years.
+    /// Number of years.
     pub years: u32,
-    /// The space that one instance's reads are spread over, if it is known: what caches are
-    /// measured by.
+    /// The space over which the reads of one instance are spread, if known; caches are rated by it.
     pub spread: Option<Bytes>,
-    /// The test's numbers.
+    /// The constants of the test.
     pub constants: Constants,
 }
 
-/// An array and how it is called.
+/// An array to consider.
 #[derive(Clone, Debug)]
 pub struct Candidate {
     /// Its name.
     pub name: String,
-    /// What it is made of.
+    /// The array.
     pub array: Array,
-    /// What one costs, if that is known.
+    /// Price of one, if known.
     pub price: Option<f64>,
 }
 
 /// An array under a load.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Standing {
-    /// How far its resources are used, and what reads and small writes take.
+    /// Utilisation of its resources, and response times of reads and small writes.
     pub means: Means,
-    /// What gives out first as the load grows: a resource, or "write cycle".
+    /// What is exhausted first as the load grows: a resource, or "write cycle".
     pub limit: String,
-    /// The part of it that is used.
+    /// Its utilisation.
     pub limit_used: f64,
-    /// The load in operations a second at which that is used up.
+    /// The load in operations a second at which it is exhausted.
     pub full_at: f64,
-    /// Seconds that a burst takes.
+    /// Time of a burst in seconds.
     pub cycle: f64,
-    /// The load in operations a second at which a burst takes as long as it may.
+    /// The load in operations a second at which a burst takes its maximum time.
     pub cycle_at: f64,
 }
 
-/// What a standing's limit is called where resources have room and bursts take too long.
+/// The limit of a standing whose resources have room while bursts take too long.
 const WRITE_CYCLE: &str = "write cycle";
 
 impl Standing {
-    /// The resource of which most is used, and that part.
+    /// The resource with the highest utilisation, and that utilisation.
     fn fullest(&self) -> (&str, f64) {
         self.means.limit().map_or(("", 0.0), |(name, used)| (name, *used))
     }
 
-    /// Mean seconds of a read and of a small write.
+    /// Mean response times of a read and of a small write in seconds.
     fn response(&self) -> [f64; 2] {
         [0, 1].map(|flow| self.means.flows[flow].response)
     }
 }
 
-/// What a candidate comes to.
+/// The result for a candidate.
 #[derive(Clone, Debug)]
 pub struct Sized {
     /// Its name.
     pub name: String,
-    /// What one costs.
+    /// Price of one.
     pub price: Option<f64>,
-    /// Media in one.
+    /// Number of media in one.
     pub media: u64,
-    /// All instances on one array.
+    /// With all instances on one array.
     pub all: Standing,
     /// The same with one controller of two.
     pub one_down: Standing,
-    /// One instance on one array.
+    /// With one instance on one array.
     pub silo: Standing,
-    /// Why it does not carry all instances; none where it does.
+    /// Why it does not carry all instances; `None` if it does.
     pub why_not: Option<String>,
-    /// Why it does not carry one.
+    /// Why it does not carry one instance; `None` if it does.
     pub why_no_silo: Option<String>,
-    /// By year, from now on.
+    /// Year by year, from now on.
     pub years: Vec<Year>,
 }
 
-/// All instances after some years of growth.
+/// With all instances after some years of growth.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Year {
-    /// The part of what gives out first that is used.
+    /// Utilisation of what is exhausted first.
     pub used: f64,
     /// The same with one controller of two.
     pub one_down: f64,
@@ -121,7 +120,7 @@ pub struct Year {
     pub carries: bool,
 }
 
-/// The flows of so many operations a second while bursts are written.
+/// The flows of `iops` operations a second while bursts are written.
 fn flows(iops: f64, constants: &Constants, spread: Option<Bytes>) -> [Flow; 3] {
     let reads = f64::from(constants.read_percent) / 100.0;
     let writes = iops * (1.0 - reads) * constants.cycle.as_secs_f64() / constants.cycle_limit().as_secs_f64();
@@ -134,14 +133,14 @@ fn flows(iops: f64, constants: &Constants, spread: Option<Bytes>) -> [Flow; 3] {
     ]
 }
 
-/// Of so many instances on one array: their data lie beside each other, and a cache has less of
+/// Several instances on one array. Their data is side by side, so a cache holds a smaller part of
 /// each.
 struct Instances<'a> {
     array: &'a Array,
     count: u32,
     need: &'a Need,
     spread: Option<Bytes>,
-    /// As of [`Standing`].
+    /// See [`Standing`].
     cycle_at: f64,
 }
 
@@ -153,7 +152,7 @@ impl<'a> Instances<'a> {
         Instances { cycle_at: last_within(|iops| found.cycle(iops) <= longest), ..found }
     }
 
-    /// At so many operations a second of all.
+    /// The standing at a total of `iops` operations a second.
     fn standing(&self, iops: f64) -> Standing {
         let constants = &self.need.constants;
         let means: Means = self.array.means(&flows(iops, constants, self.spread), false);
@@ -167,8 +166,8 @@ impl<'a> Instances<'a> {
         Standing { means, limit, limit_used, full_at, cycle, cycle_at: self.cycle_at }
     }
 
-    /// Seconds that the bursts take at so many operations a second of all, with all instances in
-    /// the same phase.
+    /// Time of the bursts in seconds at a total of `iops` operations a second, with all instances
+    /// in the same phase.
     fn cycle(&self, iops: f64) -> f64 {
         let constants = &self.need.constants;
         let load = RampLoad::of((iops / f64::from(self.count)).round() as u64, constants);
@@ -179,7 +178,7 @@ impl<'a> Instances<'a> {
     }
 }
 
-/// The largest load at which this holds, to a thousandth; infinite where it always does.
+/// The largest load for which `holds` is true, to a thousandth; infinite if it always is.
 fn last_within(holds: impl Fn(f64) -> bool) -> f64 {
     let Some(mut high) = (0..=30).map(|power| f64::from(2u32.pow(power))).find(|iops| !holds(*iops)) else {
         return f64::INFINITY;
@@ -192,8 +191,8 @@ fn last_within(holds: impl Fn(f64) -> bool) -> f64 {
     low
 }
 
-/// The same array with one controller of two: half of its cores, and half of its ways. A file
-/// server under credits has a second one standing by, with the same figures.
+/// The same array with one controller of two: half of its cores and of its paths. A file server
+/// with credits has a standby with the same figures.
 fn one_down(array: &Array) -> Array {
     if array.stages.iter().any(|stage| matches!(stage, ArrayStage::Credits(_))) {
         return array.clone();
@@ -213,13 +212,13 @@ fn one_down(array: &Array) -> Array {
     Array { stages: array.stages.iter().map(half).collect(), media: array.media.clone() }
 }
 
-/// How full a resource is.
+/// Utilisation as a percentage.
 fn percent(used: f64) -> String {
     format!("{} %", whole_percent(used))
 }
 
-/// The same without its sign. Beyond 999 the number says nothing that the load it gives out at does
-/// not say better.
+/// The percentage without its sign. Beyond 999 the load at which the resource is exhausted says
+/// more.
 fn whole_percent(used: f64) -> String {
     match (100.0 * used).round() {
         percent if percent > 999.0 => ">999".into(),
@@ -227,12 +226,12 @@ fn whole_percent(used: f64) -> String {
     }
 }
 
-/// Seconds of a burst, in one word.
+/// Time of a burst in seconds.
 fn seconds(cycle: f64) -> String {
     if cycle < 1000.0 { format!("{cycle:.1}") } else { ">999".into() }
 }
 
-/// What a standing has too much of: what gives out first before the other.
+/// Which limit a standing exceeds; if both, the one that is exhausted first.
 fn beyond(standing: &Standing, most: f64, when: &str, need: &Need) -> Option<String> {
     let (resource, used) = standing.fullest();
     let [cycle, longest] = [standing.cycle, need.constants.cycle_limit().as_secs_f64()];
@@ -252,7 +251,7 @@ fn why_not(all: &Standing, down: &Standing, need: &Need) -> Option<String> {
         .or_else(|| slow(1, "write"))
 }
 
-/// What each candidate comes to, in their order.
+/// The result for each candidate, in order.
 pub fn size(need: &Need, candidates: &[Candidate]) -> Vec<Sized> {
     candidates.iter().map(|candidate| sized(need, candidate)).collect()
 }
@@ -285,20 +284,20 @@ fn sized(need: &Need, candidate: &Candidate) -> Sized {
     }
 }
 
-/// The one to take of several for all instances, by [`cheapest`].
+/// The best candidate for all instances, by [`cheapest`].
 pub fn choice(sized: &[Sized]) -> Option<&Sized> {
     let carry = sized.iter().filter(|one| one.why_not.is_none());
     cheapest(carry, |one| one.price, |one| 1.0 - one.all.fullest().1)
 }
 
-/// The one to take for each instance alone.
+/// The best candidate for each instance alone.
 fn silo_choice(sized: &[Sized]) -> Option<&Sized> {
     let carry = sized.iter().filter(|one| one.why_no_silo.is_none());
     cheapest(carry, |one| one.price, |one| 1.0 - one.silo.fullest().1)
 }
 
-/// Of those that carry a load the cheapest where all have prices, otherwise the one with the least
-/// to spare.
+/// Of the candidates that carry the load, the cheapest if all have prices, otherwise the one with
+/// the least headroom.
 pub fn cheapest<'a, T>(
     carry: impl Iterator<Item = &'a T> + Clone,
     price: impl Fn(&T) -> Option<f64>,
@@ -353,7 +352,7 @@ mod tests {
         assert_eq!(resource, "controller");
         assert!((used - 1.208_33 / 4.0).abs() < 1e-4, "{used}");
         assert!((found.one_down.fullest().1 / used - 2.0).abs() < 1e-6);
-        // A load without bursts is limited by the resource alone.
+        // A load without bursts is limited only by the resource.
         let reads = Constants { read_percent: 99, ..Constants::default() };
         let found = &size(&Need { constants: reads, ..need(10_000.0, 1) }, &[candidate("a", 4)])[0];
         let used = found.all.fullest().1;
@@ -362,15 +361,16 @@ mod tests {
         assert!((found.years[1].used / used - 1.25).abs() < 1e-6 && found.years.len() == 4);
     }
 
-    /// 10 000 IOPS at 80 s are a burst of 200 000 blocks. A large write and a small one take 100 us
-    /// in the controller and 100 us in the media each, and of four cores 7500 reads a second leave
-    /// most: one stream of 32 blocks in 200 us are 160 000 a second, eight writers 40 000.
+    /// 10 000 IOPS at 80 s are a burst of 200 000 blocks. Large and small writes take 100 us in the
+    /// controller and 100 us in the media, and 7500 reads a second leave most of the four cores
+    /// free. So one stream of 32 blocks in 200 us does 160 000 blocks a second, and eight writers
+    /// 40 000.
     #[test]
     fn a_burst_is_by_hand() {
         let fast = candidate("fast", 1000);
         let found = &size(&need(10_000.0, 1), std::slice::from_ref(&fast))[0];
         assert!((found.all.cycle - (200.0 / 160.0 + 200.0 / 40.0)).abs() < 2e-2, "{}", found.all.cycle);
-        // The controller is full at millions of IOPS, and bursts take 45 s at 72 000.
+        // The controller is saturated at millions of IOPS, and bursts take 45 s at 72 000.
         assert_eq!(found.all.limit, WRITE_CYCLE);
         assert!((found.all.full_at - 72_000.0).abs() < 300.0, "{}", found.all.full_at);
         assert_eq!(choice(std::slice::from_ref(found)).map(|one| one.name.as_str()), Some("fast"));
@@ -398,7 +398,7 @@ mod tests {
         );
     }
 
-    /// What the columns count is what is told, although the other is beyond what it may be, too.
+    /// The message names what is exhausted first, even if another limit is exceeded too.
     #[test]
     fn what_is_told_is_what_gives_out_first() {
         let both = |limit: &str| {
@@ -419,7 +419,7 @@ mod tests {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
     }
 
-    /// Four instances of 1 TB are one of four times the operations on 4 TB.
+    /// Four instances of 1 TB are like one with four times the operations on 4 TB.
     #[test]
     fn several_instances_share_a_cache() {
         let mut array = candidate("cached", 4);

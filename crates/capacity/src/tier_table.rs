@@ -1,10 +1,10 @@
 //! The published table of tiers: order entry on the disks of a USP-V, and on arrays that it
 //! virtualises.
 //!
-//! Three numbers are fitted, all to tests 7 and 8: the users, by rate times response; what a
-//! transaction keeps the host, and the part of pages that the buffer cache lacks, by both rates.
-//! Tests 5, 6, 9 and 10 are predicted from their arrays alone. Cells that cannot be are named by
-//! rule and stay as printed.
+//! Three numbers are fitted, all to tests 7 and 8: the users, as rate times response time; and from
+//! both rates the host's time of a transaction and the fraction of pages that the buffer cache
+//! misses. Tests 5, 6, 9 and 10 are predicted from their arrays alone. Impossible cells are
+//! identified by rules and shown as printed.
 
 use crate::comparison::{Basis, Column, Comparison, Drawn, Fitted, Given, Line, Row, Target};
 use crate::median;
@@ -17,13 +17,12 @@ use std::collections::HashMap;
 
 const FILE: &str = "uspv_swingbench.csv";
 
-/// The part of pages that the buffer cache lacks: fitted, for neither the size of the database nor
-/// its buffers are printed.
+/// The fraction of pages that the buffer cache misses. It is fitted, because neither the size of
+/// the database nor its buffers are published.
 pub const TIER_MISSING: f64 = 0.04482;
 
-/// The fitted numbers, and what is assumed beside them: 30 GB of tables and indexes, which is the
-/// published schema at a scale of about 10, in pages of 8 KiB. No source says how large the
-/// database was.
+/// The fitted numbers, and an assumption: 30 GB of tables and indexes, which is the published
+/// schema at a scale of about 10, in pages of 8 KiB. No source says how large the database was.
 pub const TIER_SHOP: Shop = Shop {
     users: 72,
     mix: TransactionMix::V2,
@@ -35,10 +34,10 @@ pub const TIER_SHOP: Shop = Shop {
     page: Bytes::kib(8),
 };
 
-/// What the fit gives: users, the part of pages that is missing, and seconds of the host.
+/// The result of the fit: users, the fraction of pages that is missing, and seconds of the host.
 ///
 /// # Errors
-/// A published cell is missing, or no such part gives both rates.
+/// A published cell is missing, or no fraction gives both rates.
 pub fn fit_tiers(
     seven: &Array,
     eight: &Array,
@@ -57,7 +56,7 @@ pub fn fit_tiers(
     Ok((users, missing, host))
 }
 
-/// Why a cell or a row cannot be as printed, by rule.
+/// Cells and rows that are impossible as printed, by rule, with the reasons.
 pub fn suspects(published: &Cells) -> Result<Vec<(String, String)>, PublishedError> {
     let mut found = Vec::new();
     let populations = populations(published)?;
@@ -86,7 +85,7 @@ pub fn suspects(published: &Cells) -> Result<Vec<(String, String)>, PublishedErr
     Ok(found)
 }
 
-/// By row the users that rate and response come to.
+/// The number of users in each row, from rate and response time.
 fn populations(published: &Cells) -> Result<Vec<f64>, PublishedError> {
     let users = |row| Ok(published.number(row, "avg_tps")? * published.number(row, "avg_resp")? / 1e3);
     (0..published.len()).map(users).collect()
@@ -96,11 +95,11 @@ fn columns(basis: Basis) -> Vec<Column> {
     ["Avg TPS", "Avg Resp, ms"].map(|name| Column { name: name.into(), basis, digits: 0, absolute: false }).into()
 }
 
-/// Tests that are fitted to, and those that are predicted.
+/// Tests that are fitted to, and tests that are predicted.
 const FITTED: [&str; 2] = ["7", "8"];
 const PREDICTED: [&str; 4] = ["5", "6", "9", "10"];
 
-/// The table, with the array of each test that has one.
+/// The comparison, with the array of each test that has one.
 ///
 /// # Errors
 /// A published cell is missing.
@@ -182,7 +181,7 @@ fn numbers(shop: &Shop) -> Vec<Fitted> {
     ]
 }
 
-/// The constant that a model must be better than: the mean of the tests that are fitted to.
+/// The constant that a model must beat: the mean of the tests that are fitted to.
 fn constant(published: &Cells) -> Result<f64, PublishedError> {
     let tps = |test: &&str| published.number(published.find("test", test).unwrap_or(0), "avg_tps");
     let sum: f64 = FITTED.iter().map(tps).sum::<Result<f64, _>>()?;
@@ -254,8 +253,8 @@ fn drawn(published: &Cells, lines: &[Line], constant: f64) -> Result<Drawn, Publ
 mod tests {
     use super::*;
 
-    /// The cells that cannot be are found by rule: 110 below its average of 935, 963 twice its
-    /// minute, the populations of tests 2, 4 and 11, and an experiment printed three times.
+    /// The impossible cells are found by rule: 110 below its average of 935, 963 twice its minimum,
+    /// the populations of tests 2, 4 and 11, and an experiment that is printed three times.
     #[test]
     fn suspect_cells_are_found_by_rule() {
         let published = Cells::of(FILE, &HashMap::new()).expect("embedded");

@@ -1,16 +1,16 @@
-//! The published file system of the cloud: a workshop on its throughput, and a walk-through of its
-//! QoS.
+//! The published tests of a cloud file system: a workshop on its throughput, and a walk-through of
+//! its QoS.
 
 use crate::comparison::{Basis, Column, Comparison, Drawn, Fitted, Given, Line, Row, Target, range};
 use crate::published::{Cells, PublishedError};
 use std::collections::HashMap;
 
-/// A step of a published procedure as it was played: its name and what came of it.
+/// A step of a published procedure and its results.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WalkStep {
-    /// As the published table calls it.
+    /// Its name in the published table.
     pub name: String,
-    /// By what is measured in it: mean and the most in any second.
+    /// For each figure measured: its mean, and its maximum over seconds.
     pub figures: Vec<(f64, f64)>,
 }
 
@@ -32,8 +32,8 @@ fn fitted(name: &str, value: &str, to: &str) -> Fitted {
     Fitted { name: name.into(), value: value.into(), to: to.into() }
 }
 
-/// The workshop: MB/s and IOPS by step, and MB/s over time from memory and from NVMe until the
-/// credit has ended.
+/// Compares the workshop: MB/s and IOPS by step, and MB/s over time from memory and from NVMe until
+/// the credit is used up.
 ///
 /// # Errors
 /// A published cell is missing.
@@ -53,7 +53,7 @@ pub fn workshop(
         Target::percent("9 one flow and the network's burst within 10 %, none fitted to them", error(0), 0.10),
         Target::percent("9 59K reads and 29K writes within 10 %, by 2 fitted numbers", error(1), 0.10),
     ];
-    // One connection spends credit more slowly than any curve is long.
+    // With a single connection the credit lasts longer than any curve.
     for (name, points) in curves.iter().filter(|(name, _)| name.contains("nconnect")) {
         let (first, last) = (points.first().map_or(0.0, |p| p.1), points.last().map_or(0.0, |p| p.1));
         targets.push(Target::of(
@@ -93,7 +93,7 @@ pub fn workshop(
     })
 }
 
-/// The rows of throughput and those of small requests.
+/// The rows of throughput, and those of small requests.
 fn expectations(steps: &WalkSteps, others: &HashMap<String, String>) -> Result<(Vec<Row>, Vec<Row>), PublishedError> {
     let published = Cells::of("fsx_workshop_expectations.csv", others)?;
     let (mut rates, mut operations) = (Vec::new(), Vec::new());
@@ -114,8 +114,8 @@ fn expectations(steps: &WalkSteps, others: &HashMap<String, String>) -> Result<(
     Ok((rates, operations))
 }
 
-/// The walk-through of QoS: steps by number, each with the IOPS of vol1, vol2 and vol3 and the most
-/// of them in a second; the seventh also with the sum of vol1 and vol2.
+/// Compares the walk-through of QoS: steps by number, each with the IOPS of vol1, vol2 and vol3 and
+/// their maximum in a second; the seventh also with the sum of vol1 and vol2.
 ///
 /// # Errors
 /// A published cell is missing.
@@ -167,7 +167,7 @@ pub fn walk_through(steps: &WalkSteps, others: &HashMap<String, String>) -> Resu
 
 const VOLUMES: [&str; 3] = ["vol1", "vol2", "vol3"];
 
-/// The rows of step 1 and those of all others.
+/// The rows of step 1, and those of all others.
 fn observed(steps: &WalkSteps, others: &HashMap<String, String>) -> Result<(Vec<Row>, Vec<Row>), PublishedError> {
     let published = Cells::of("fsx_qos_steps.csv", others)?;
     let (mut first, mut rest) = (Vec::new(), Vec::new());
@@ -210,8 +210,8 @@ fn walk_targets(steps: &WalkSteps, lines: &[Line]) -> Vec<Target> {
         let row = lines[line].rows.iter().find(|row| row.name == name);
         row.and_then(|row| range(&row.cells[0].0)).map_or(f64::NAN, |(low, high)| f64::midpoint(low, high))
     };
-    // What a ceiling lets pass: no more than 5 % above it in any second, and no less than it where
-    // more is asked.
+    // A ceiling holds if no second is more than 5 % above it, and if its load, which asks for more,
+    // reaches it.
     let held = |name: &str, step: &str, volume: usize| {
         let ceiling = printed(1, name);
         steps.figure(step, volume).is_some_and(|(mean, most)| mean >= 0.995 * ceiling && most <= 1.05 * ceiling)

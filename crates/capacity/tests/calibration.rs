@@ -1,4 +1,4 @@
-//! Calibration on recordings of known models: what was put in comes out again.
+//! Calibration on recordings of known models recovers their figures.
 
 use array::{Collection, DeviceSpec, Flash, Host, Model, ParallelServers, VirtualClock};
 use block::{Buf, Bytes, Driver as _, ObjectId, Op, Request, Span, Submitted, Time, Wakeup};
@@ -15,8 +15,8 @@ fn lane(read_percent: u32, len: u64, depth: u32) -> CalibrationLane {
     }
 }
 
-/// A recording of a model: its loop stands here a second time, counted over half a second of
-/// virtual time with other chance, so that calibration is not compared with itself.
+/// A recording of a model. The loop is implemented a second time, over half a second of virtual
+/// time with another seed, so that calibration is not compared with itself.
 fn recorded(model: &Model, lane: CalibrationLane) -> CalibrationPoint {
     let mut device = DeviceSpec::of(model.clone()).build(77).expect("a device");
     let mut clock = VirtualClock::new();
@@ -75,7 +75,7 @@ fn near(what: &str, found: f64, is: f64, within: f64) {
 }
 
 /// A drive of 24 channels, pages of 16 KiB, 90 µs a read and 400 µs a program, from reads and
-/// writes of two sizes: channels within 5 %, times within 3 %, the page exactly; and the points
+/// writes of two sizes: channels within 5 %, times within 3 %, the page exactly, and the points
 /// held out within 2 %, with four numbers.
 #[test]
 fn a_drive_is_found_again() {
@@ -99,7 +99,7 @@ fn a_drive_is_found_again() {
     assert!(found.held_out_error() < 0.02, "{}", found.held_out_error());
 }
 
-/// Of all kinds the right one is taken by the points fitted to, and its figures are those put in.
+/// Of all kinds the right one is chosen by the points fitted to, and its figures are recovered.
 #[test]
 fn the_kind_that_it_was_is_the_one_that_is_taken() {
     let servers = ParallelServers {
@@ -136,7 +136,7 @@ fn the_kind_that_it_was_is_the_one_that_is_taken() {
     assert!(shown.text().lines().all(|line| line.chars().count() <= 80), "{}", shown.text());
 }
 
-/// A point that was held out moves its own error and no fitted number.
+/// Changing a point that is held out changes its own error and no fitted number.
 #[test]
 fn what_is_held_out_moves_no_number() {
     let points =

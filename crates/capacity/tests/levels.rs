@@ -1,11 +1,11 @@
-//! Two levels, the same answer: the machine that makes a ramp's single requests, on an array in
-//! virtual time, and phases over the means of the same array, within 2 %.
+//! Two levels of simulation agree within 2 %: the machine that makes a ramp's single requests on an
+//! array in virtual time, and phases over the means of the same array.
 //!
-//! Loads are small and cycles short, so that minutes of requests are played in a second; arrays are
-//! chosen so that each phase is held by something else: a stream of the link, the controller, the
-//! log's latency, the media of a group. Left out, because they do not agree (decision 0602): disks
-//! that reorder, a controller that writers fill while reads come by schedule, and small writes of
-//! mirrors.
+//! Loads are small and cycles short, so that minutes of requests take a second. Arrays are chosen
+//! so that each phase has another bottleneck: a stream of the link, the controller, the log's
+//! latency, the media of a group. Cases in which the levels do not agree are left out (decision
+//! 0602): disks that reorder, a controller that is filled by writers while reads follow a schedule,
+//! and small writes on mirrors.
 
 use array::{
     Array, ArrayStage, Controller, DeviceSpec, Flash, Level, Link, Model, ParallelServers, Raid, VirtualClock, WriteLog,
@@ -47,8 +47,8 @@ fn controller(cores: u32, read: u64, write: u64) -> ArrayStage {
     ArrayStage::Controller(Controller { cores, read, write, ..Controller::default() })
 }
 
-/// Points far apart, so that none falls into a run: what depends on time is not in a mean, which
-/// has the media's part of writes all the time. So loads are small beside the media.
+/// Consistency points are so rare that none falls into a run: means have no dependence on time, and
+/// always include the media's share of writes. So loads are small compared with the media.
 fn log(latency: u64) -> ArrayStage {
     let (half, every) = (Bytes::gib(64), Span::from_secs(3600));
     ArrayStage::WriteLog(WriteLog { half, latency: Span::from_micros(latency), every, ..WriteLog::default() })
@@ -99,7 +99,7 @@ fn arrays() -> Vec<(&'static str, u64, Array)> {
     ]
 }
 
-/// Seconds of a burst as `size` has them.
+/// Time of a burst in seconds according to `size`.
 fn cycle_as_sized(array: &Array, settings: &RampSettings) -> f64 {
     let candidate = Candidate { name: "a".into(), array: array.clone(), price: None };
     let need = Need {

@@ -1,4 +1,4 @@
-//! What a model does with the load of a recorded point: a closed loop in virtual time.
+//! Plays the load of a recorded point on a model, as a closed loop in virtual time.
 
 use super::point::CalibrationPoint;
 use array::{DeviceSpec, Model};
@@ -6,26 +6,26 @@ use block::{Buf, ObjectId, Op, OpKind, Request, Submitted, Target, Time, Wakeup}
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
 
-/// What came of a point's load on a model.
+/// The result of a point's load on a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub(super) struct Fared {
     /// Requests a second.
     pub rate: f64,
-    /// Mean seconds of reads and of writes; 0 where there were none.
+    /// Mean response times of reads and of writes in seconds; 0 without requests.
     pub responses: [f64; 2],
 }
 
-/// The same chance for every model: what differs is the model.
+/// The same seed for every model, so that only the models differ.
 const SEED: u64 = 1;
-/// Over how many bytes random requests are spread.
+/// Range of random offsets in bytes.
 const SPREAD: u64 = 1 << 37;
 
-/// The loop at work.
+/// The loop in progress.
 struct Loop<'p> {
     point: &'p CalibrationPoint,
     device: Box<dyn Target>,
     chance: Xoshiro256PlusPlus,
-    /// By lane where the next sequential request lies.
+    /// The next sequential offset of each lane.
     next: Vec<u64>,
 }
 
@@ -48,12 +48,12 @@ impl Loop<'_> {
     }
 }
 
-/// Plays a point's load on a model until so many requests ended behind as many that only fill it.
-/// Counted from one instant at which requests end to another, so that models that answer in turns
-/// are not cut between two of them.
+/// Plays a point's load on a model: first `ends` requests to fill it, then as many that are
+/// measured. The measurement begins and ends at instants of completions, so that a model that
+/// completes requests in batches is not cut within one.
 ///
 /// # Panics
-/// The model does not pass its own check.
+/// If the model fails its own check.
 pub(super) fn play(model: &Model, point: &CalibrationPoint, ends: u32) -> Fared {
     let device = DeviceSpec::of(model.clone()).build(SEED).expect("a model within its bounds");
     let next = (0..point.lanes.len() as u64).map(|lane| lane * (SPREAD / 8)).collect();
@@ -101,7 +101,7 @@ mod tests {
         CalibrationPoint { lanes: vec![lane], rate: 0.0, rates: [0.0; 2], responses: None, recordings: 1 }
     }
 
-    /// 8 servers of 100 µs: 3 outstanding do 30 000 a second, 16 do 80 000.
+    /// 8 servers of 100 µs: depth 3 does 30 000 a second, depth 16 does 80 000.
     #[test]
     fn parallel_servers_do_what_they_do_by_hand() {
         let model = Model::ParallelServers(ParallelServers::default());
@@ -111,8 +111,8 @@ mod tests {
         }
     }
 
-    /// A turn of 100 µs and 10 µs a request: 40 outstanding are 40 in 500 µs and the nanosecond in
-    /// which it wakes, however few ends are asked for.
+    /// A batch of 100 µs and 10 µs for each request: depth 40 is 40 requests in 500 µs plus the
+    /// nanosecond to wake up, however few completions are measured.
     #[test]
     fn a_host_is_not_cut_within_a_turn() {
         let host =

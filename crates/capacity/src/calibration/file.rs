@@ -1,11 +1,11 @@
-//! A calibrated model as a file like those of the catalogue, each figure with its source.
+//! Writes a calibrated model as a file like those of the catalogue, with a source for each figure.
 
 use super::Calibrated;
 use super::shape::{CalibrationShape, one_length};
 
 impl Calibrated {
-    /// The file. `about` is a line about the storage; `runs` says where the figures are from, as in
-    /// `run 17`.
+    /// The content of the file. `about` describes the storage in a line; `runs` says where the
+    /// figures come from, such as `run 17`.
     pub fn file(&self, about: &str, runs: &str) -> String {
         let found = &self.found;
         let (error, held_out, numbers) = (100.0 * self.held_out_error(), self.held_out(), found.numbers.len());
@@ -30,7 +30,7 @@ impl Calibrated {
         out + &format!("source = {{ {} }}\n", sources.join(", "))
     }
 
-    /// Figures that stand in the file and were not fitted.
+    /// Figures in the file that were not fitted.
     fn not_fitted(&self, runs: &str) -> Vec<(&'static str, String, String)> {
         let points: Vec<_> = self.points.iter().map(|one| one.point.clone()).collect();
         let none = |key| (key, "\"0s\"".into(), "assumed: none; what there is of it is in the fitted times".to_owned());
@@ -46,7 +46,7 @@ impl Calibrated {
     }
 }
 
-/// A text between quotes, as TOML has it.
+/// A TOML string.
 fn quoted(text: &str) -> String {
     let plain: String = text.chars().map(|c| if c.is_control() { ' ' } else { c }).collect();
     format!("\"{}\"", plain.replace('\\', "\\\\").replace('"', "\\\""))

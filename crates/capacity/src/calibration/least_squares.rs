@@ -1,20 +1,20 @@
-//! Damped least squares: the numbers at which the sum of squares of residuals is least.
+//! Damped least squares: finds the numbers with the least sum of squared residuals.
 //!
-//! Levenberg 1944, Marquardt 1963: `(JᵀJ + λ·diag JᵀJ) δ = -Jᵀr`, with λ larger after a step that
-//! was worse and smaller after one that was better. Slopes are differences over a step that is
-//! large against what a simulation of some thousand requests wavers by. Numbers are logarithms
-//! here, so that a step is a part of a number and none becomes negative.
+//! Levenberg 1944, Marquardt 1963: `(JᵀJ + λ·diag JᵀJ) δ = -Jᵀr`, with λ increased after a step
+//! that was worse and decreased after one that was better. Slopes are finite differences over a
+//! step that is large compared with the noise of a simulation of some thousand requests. The
+//! numbers are logarithms, so that steps are relative and no number becomes negative.
 
-/// The step over which slopes are taken: four percent of a number.
+/// The step for slopes: four percent of a number.
 const STEP: f64 = 0.04;
-/// The longest step: a number times or over e.
+/// The longest step: a factor of e.
 const LONGEST: f64 = 1.0;
-/// Rounds at most.
+/// Maximum number of rounds.
 const ROUNDS: usize = 12;
-/// A round that betters the sum by less than this part is the last.
+/// The search ends when a round improves the sum by less than this fraction.
 const ENOUGH: f64 = 1e-4;
 
-/// Looks for the least sum of squares from `start` on. Returns the numbers and the sum.
+/// Minimises the sum of squares from `start` on; returns the numbers and the sum.
 pub(super) fn least_squares(start: &[f64], residuals: &mut dyn FnMut(&[f64]) -> Vec<f64>) -> (Vec<f64>, f64) {
     let squares = |of: &[f64]| of.iter().map(|r| r * r).sum::<f64>();
     let mut at = start.to_vec();
@@ -24,7 +24,7 @@ pub(super) fn least_squares(start: &[f64], residuals: &mut dyn FnMut(&[f64]) -> 
     for _ in 0..ROUNDS {
         let slopes: Vec<Vec<f64>> = (0..at.len()).map(|number| slope(&at, number, &here, residuals)).collect();
         let mut better = None;
-        // Three dampings, each a hundred times the last: beyond that the slopes say nothing.
+        // Three dampings, each a hundred times the last; beyond that the slopes are not usable.
         for _ in 0..3 {
             let Some(step) = step(&slopes, &here, damping) else { break };
             let next: Vec<f64> = at.iter().zip(&step).map(|(at, step)| at + step.clamp(-LONGEST, LONGEST)).collect();
@@ -53,12 +53,12 @@ fn slope(at: &[f64], number: usize, here: &[f64], residuals: &mut dyn FnMut(&[f6
     residuals(&beside).iter().zip(here).map(|(there, here)| (there - here) / STEP).collect()
 }
 
-/// The step that these slopes ask for; `None` where they say nothing of a number.
+/// The step for these slopes; `None` if they do not determine a number.
 fn step(slopes: &[Vec<f64>], here: &[f64], damping: f64) -> Option<Vec<f64>> {
     let dot = |one: &[f64], other: &[f64]| one.iter().zip(other).map(|(a, b)| a * b).sum::<f64>();
     let row = |(number, slope): (usize, &Vec<f64>)| {
         let mut row: Vec<f64> = slopes.iter().map(|other| dot(slope, other)).collect();
-        // A number that nothing depends on stays where it is.
+        // A number without influence stays where it is.
         row[number] = (row[number] * (1.0 + damping)).max(1e-12);
         row.push(-dot(slope, here));
         row
@@ -66,7 +66,7 @@ fn step(slopes: &[Vec<f64>], here: &[f64], damping: f64) -> Option<Vec<f64>> {
     solve(slopes.iter().enumerate().map(row).collect())
 }
 
-/// Solves linear equations, a row each with its right side last, by elimination with pivots.
+/// Solves linear equations by elimination with pivoting; each row ends with its right side.
 fn solve(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
     let count = rows.len();
     for column in 0..count {
@@ -93,7 +93,8 @@ fn solve(mut rows: Vec<Vec<f64>>) -> Option<Vec<f64>> {
 mod tests {
     use super::*;
 
-    /// y = a / (b + x) at five places, from numbers that are off by ten: a closed loop's curve.
+    /// y = a / (b + x) at five places, from a start that is wrong by a factor of ten: the curve of
+    /// a closed loop.
     #[test]
     fn the_numbers_of_a_curve_are_found_again() {
         let (a, b) = (50.0f64, 7.0f64);

@@ -1,58 +1,59 @@
-//! What a recording says of storage: so many requests of a kind and size outstanding, and what came
-//! of it.
+//! What a recording says about storage: requests of some kind and size kept outstanding, and the
+//! resulting rate.
 //!
-//! Only closed loops say it: where a schedule, a rate or a policy decided how much was asked, the
-//! storage did not. Points of equal load are one, whichever runs they are of: were one of them
-//! fitted to and its twin held out, the twin would prove nothing.
+//! Only closed loops are used: where a schedule, a rate or a policy limited the load, the storage
+//! did not. Points with equal loads are merged, even from different runs. If one were fitted to and
+//! its twin held out, the twin would prove nothing.
 
 use stats::run::{Class, Kind, Run, Value};
 
-/// Requests that were kept outstanding.
+/// Requests of one kind that were kept outstanding.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CalibrationLane {
-    /// Of a hundred requests so many read.
+    /// Percentage of reads.
     pub read_percent: u32,
-    /// Whether each lies behind the one before it.
+    /// Whether offsets are sequential.
     pub sequential: bool,
-    /// Bytes of a read, on average; 0 without reads.
+    /// Mean size of a read in bytes; 0 without reads.
     pub read_len: u64,
-    /// Bytes of a write.
+    /// Mean size of a write in bytes.
     pub write_len: u64,
-    /// So many outstanding.
+    /// Number of requests outstanding.
     pub depth: u32,
 }
 
-/// What lanes did side by side.
+/// The result of lanes that ran side by side.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CalibrationPoint {
     /// The lanes, in order.
     pub lanes: Vec<CalibrationLane>,
-    /// Requests a second, all lanes together.
+    /// Requests a second over all lanes.
     pub rate: f64,
-    /// The lowest and the highest of its recordings.
+    /// The lowest and the highest rate of its recordings.
     pub rates: [f64; 2],
-    /// Mean seconds of reads and of writes, where there were both.
+    /// Mean response times of reads and of writes in seconds, if there were both.
     pub responses: Option<[f64; 2]>,
-    /// How many recordings it is the mean of.
+    /// Number of recordings merged in it.
     pub recordings: u32,
 }
 
-/// A stretch of a run that says nothing of storage, and why.
+/// A part of a run that says nothing about storage, and why.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LeftOut {
-    /// Which.
+    /// Its name.
     pub name: String,
     /// The reason.
     pub why: &'static str,
 }
 
-/// Waiting for a policy for more than this part of a response, the policy was measured.
+/// If more than this fraction of the response time was spent waiting for a policy, the policy was
+/// measured.
 const HELD: f64 = 0.02;
 
-/// The points of a run, and what is left out of it.
+/// The points of a run, and the parts that are left out.
 ///
 /// # Errors
-/// The run is of a memory in front of the storage: a line, without the run's name.
+/// The run measured memory in front of the storage: one line, without the run's name.
 pub fn calibration_points(run: &Run) -> Result<(Vec<CalibrationPoint>, Vec<LeftOut>), String> {
     let word = |key: &str| run.settings.iter().find(|setting| setting.key == key).map(|setting| &setting.value);
     let says = |key: &str, wanted: &str| word(key).is_some_and(|value| *value == Value::Word(wanted.into()));
@@ -72,7 +73,7 @@ pub fn calibration_points(run: &Run) -> Result<(Vec<CalibrationPoint>, Vec<LeftO
     Ok((points, left_out))
 }
 
-/// A stretch; `None` where nothing was done in it.
+/// A point of the run; `None` if nothing was done in it.
 fn point(run: &Run, number: u32) -> Result<Option<CalibrationPoint>, &'static str> {
     let (mut lanes, mut rate) = (Vec::new(), 0.0);
     let mut times = [(0.0, 0); 2];
@@ -133,8 +134,8 @@ fn is_paced(run: &Run, actor: u32) -> bool {
     run.settings.iter().any(|setting| of_actor(&setting.actor) && setting.key.contains("_rate_"))
 }
 
-/// The value of a setting for this actor in this point; what is said of it alone goes before what
-/// is said of all.
+/// The value of a setting for this actor in this point; a specific value takes precedence over a
+/// general one.
 pub(crate) fn setting<'r>(run: &'r Run, point: u32, actor: u32, key: &str) -> Option<&'r Value> {
     let fits = |of: Option<u32>, is: u32| of.is_none_or(|of| of == is);
     let all = run.settings.iter().filter(|setting| setting.key == key);
@@ -143,16 +144,16 @@ pub(crate) fn setting<'r>(run: &'r Run, point: u32, actor: u32, key: &str) -> Op
     closest.map(|setting| &setting.value)
 }
 
-/// Points in the order of their loads, those of equal load as one with their median: of three, one
-/// that something else on the machine disturbed is worth nothing.
+/// Sorts points by load and replaces those of equal load by their median, which is not affected by
+/// one recording that was disturbed.
 pub(super) fn together(mut points: Vec<CalibrationPoint>) -> Vec<CalibrationPoint> {
     points.sort_by(|one, other| one.lanes.cmp(&other.lanes).then(one.rate.total_cmp(&other.rate)));
     points.chunk_by(|one, other| one.lanes == other.lanes).map(CalibrationPoint::median).collect()
 }
 
 impl CalibrationPoint {
-    /// The middle one of recordings of one load in the order of their rates; the mean of both where
-    /// there are two in the middle.
+    /// Of recordings of one load, the one with the median rate; the mean of both in the middle if
+    /// their number is even.
     fn median(all: &[CalibrationPoint]) -> CalibrationPoint {
         let [low, high] = [&all[(all.len() - 1) / 2], &all[all.len() / 2]];
         let mean = f64::midpoint;
@@ -165,12 +166,12 @@ impl CalibrationPoint {
         }
     }
 
-    /// How far its recordings lie apart, as a part of their median; `None` of a single one.
+    /// The spread of its recordings, relative to their median; `None` for a single one.
     pub(super) fn spread(&self) -> Option<f64> {
         (self.recordings > 1).then(|| (self.rates[1] - self.rates[0]) / self.rate)
     }
 
-    /// All that was outstanding.
+    /// Total number of requests outstanding.
     pub fn depth(&self) -> u32 {
         self.lanes.iter().map(|lane| lane.depth).sum()
     }
@@ -180,13 +181,13 @@ impl CalibrationPoint {
         self.lanes.iter().flat_map(|lane| [lane.read_len, lane.write_len]).filter(|len| *len > 0)
     }
 
-    /// Whether it reads, and whether it writes.
+    /// Whether it has reads, and whether it has writes.
     pub(super) fn kinds(&self) -> [bool; 2] {
         let any = |does: fn(&CalibrationLane) -> bool| self.lanes.iter().any(does);
         [any(|lane| lane.read_len > 0), any(|lane| lane.write_len > 0)]
     }
 
-    /// What its lanes do, without how many are outstanding: what curves are drawn of.
+    /// The work of its lanes without their depths, by which points are joined to curves.
     pub fn work(&self) -> String {
         let mut words: Vec<String> = self.lanes.iter().map(CalibrationLane::work).collect();
         words.dedup();

@@ -1,5 +1,5 @@
-//! The numbers of a model with which it does what was recorded: whole numbers by trying neighbours,
-//! the others by least squares for each choice of them.
+//! Searches for the numbers with which a model does what was recorded: integers by trying
+//! neighbours, and the others by least squares for each choice of them.
 
 use super::closed_loop::play;
 use super::least_squares::least_squares;
@@ -7,7 +7,7 @@ use super::point::CalibrationPoint;
 use super::shape::{CalibrationShape, Number, Unit};
 use array::Model;
 
-/// A model as it was fitted.
+/// A fitted model.
 #[derive(Clone, Debug)]
 pub(super) struct Found {
     pub shape: CalibrationShape,
@@ -16,16 +16,16 @@ pub(super) struct Found {
     pub model: Model,
 }
 
-/// Requests of a point while it is looked for, and at the end.
+/// Requests simulated for a point during the search, and at its end.
 const LOOKING: u32 = 600;
 const SETTLING: u32 = 4000;
-/// Choices of whole numbers that are tried at most.
+/// Maximum number of choices of integers that are tried.
 const CHOICES_MAX: usize = 60;
 
-/// Looks for the least sum of squares over these points.
+/// Minimises the sum of squares over these points.
 ///
 /// # Errors
-/// The points lack what the model needs, or there are not more of them than numbers: a line.
+/// The points lack what the model needs, or there are not more points than numbers: one line.
 pub(super) fn search(shape: CalibrationShape, points: &[CalibrationPoint]) -> Result<Found, String> {
     let numbers = shape.numbers(points)?;
     if points.len() <= numbers.len() {
@@ -64,7 +64,7 @@ pub(super) fn search(shape: CalibrationShape, points: &[CalibrationPoint]) -> Re
     Ok(Found { shape, numbers, values, model })
 }
 
-/// Choices of the whole numbers beside these; the other numbers as they are.
+/// The neighbouring choices of integers; the other numbers stay.
 fn neighbours(whole: &[Number], at: &[f64]) -> Vec<Vec<f64>> {
     let mut all = Vec::new();
     for (place, number) in whole.iter().enumerate() {
@@ -90,7 +90,8 @@ struct Problem<'p> {
 }
 
 impl Problem<'_> {
-    /// The best of all but the first `whole` numbers, from `start` on, and the sum of squares.
+    /// The best values of all but the first `whole` numbers, from `start` on, and the sum of
+    /// squares.
     fn fitted(&self, start: &[f64], whole: usize, ends: u32) -> (Vec<f64>, f64) {
         let (whole, rest) = start.split_at(whole);
         let all =
@@ -100,8 +101,9 @@ impl Problem<'_> {
         (all(&logs), sum)
     }
 
-    /// Logarithms of simulated over recorded, so that a tenth too much weighs as a tenth too
-    /// little, and a slow point as a fast one. Of a mix of reads and writes each has its own times.
+    /// Logarithms of simulated over recorded figures: a tenth too much weighs as much as a tenth
+    /// too little, and a slow point as much as a fast one. In a mix, reads and writes have their
+    /// own response times.
     fn residuals(&self, values: &[f64], ends: u32) -> Vec<f64> {
         let model = self.shape.model(self.numbers, values, self.points);
         let mut all = Vec::with_capacity(self.points.len());

@@ -1,25 +1,25 @@
-//! Which models are fitted, and which of their figures recordings can tell.
+//! The kinds of models that can be fitted, and the figures of each that recordings determine.
 //!
 //! ```text
 //!   flash               channels, page*, read, program**      depth 1 says read, many outstanding say channels
 //!   parallel-servers    servers, service, size_unit*          one time for all
 //!   host                turn, request, size_unit*             depth 1 says their sum, many outstanding say request
 //! ```
-//! `*` where there are several sizes of requests, `**` where there are writes. Whole numbers come
-//! first: they are searched, the others are fitted for each choice of them.
+//! `*` with several sizes of requests, `**` with writes. Integers come first: they are searched,
+//! and the others are fitted for each choice of them.
 
 use super::point::CalibrationPoint;
 use array::{Collection, Flash, Host, Model, ParallelServers};
 use block::{Bytes, Span};
 
-/// A kind of model that is fitted.
+/// A kind of model that can be fitted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CalibrationShape {
-    /// Channels side by side, reads in pages.
+    /// Parallel channels that read whole pages.
     Flash,
-    /// Servers of one queue.
+    /// Parallel servers with one queue.
     ParallelServers,
-    /// A processor that serves in turns.
+    /// A processor that serves requests in batches.
     Host,
 }
 
@@ -33,7 +33,7 @@ pub(super) struct Number {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Unit {
-    /// A plain number, searched.
+    /// An integer, searched.
     Count,
     /// Bytes, searched by powers of two.
     Page,
@@ -46,11 +46,11 @@ pub(super) enum Unit {
 const COUNT_MAX: f64 = 65_536.0;
 
 impl CalibrationShape {
-    /// All.
+    /// All kinds.
     pub const ALL: [CalibrationShape; 3] =
         [CalibrationShape::Flash, CalibrationShape::ParallelServers, CalibrationShape::Host];
 
-    /// As files of arrays call it.
+    /// Its name in files of arrays.
     pub const fn name(self) -> &'static str {
         match self {
             CalibrationShape::Flash => "flash",
@@ -59,10 +59,10 @@ impl CalibrationShape {
         }
     }
 
-    /// What these points can tell of it, whole numbers first.
+    /// The numbers that these points determine, integers first.
     ///
     /// # Errors
-    /// They lack what it needs: a line.
+    /// The points lack what the model needs: one line.
     pub(super) fn numbers(self, points: &[CalibrationPoint]) -> Result<Vec<Number>, String> {
         let sizes = one_length(points).is_none();
         let [reads, writes] = [0, 1].map(|kind| points.iter().any(|point| point.kinds()[kind]));
@@ -90,8 +90,8 @@ impl CalibrationShape {
         Ok(numbers.into_iter().flatten().collect())
     }
 
-    /// Numbers to begin with: what the points say by hand. The slowest answer of the fewest
-    /// outstanding is one request's time, the highest rate is all that the device has.
+    /// Initial values by rules of thumb: the slowest response at the least depth is the time of one
+    /// request, and the highest rate is the capacity of the device.
     pub(super) fn begin(self, numbers: &[Number], points: &[CalibrationPoint]) -> Vec<f64> {
         let alone = points.iter().map(|point| f64::from(point.depth()) / point.rate).fold(f64::INFINITY, f64::min);
         let most = points.iter().map(|point| point.rate).fold(0.0, f64::max);
@@ -107,8 +107,8 @@ impl CalibrationShape {
         numbers.iter().map(of).collect()
     }
 
-    /// The model with these numbers. What recordings do not tell is as usual, but nothing happens
-    /// by chance: collections and absences are in the times that were fitted.
+    /// The model with these numbers. Figures that recordings do not determine have their defaults,
+    /// but nothing is random: garbage collection and pauses are included in the fitted times.
     pub(super) fn model(self, numbers: &[Number], values: &[f64], points: &[CalibrationPoint]) -> Model {
         let value = |key: &str| numbers.iter().position(|number| number.key == key).map(|at| values[at]);
         let count = |key| value(key).map(|count| count.round().clamp(1.0, COUNT_MAX) as u32);
@@ -150,7 +150,7 @@ impl CalibrationShape {
     }
 }
 
-/// The size of all requests, where they have one.
+/// The size of all requests, if they have the same.
 pub(super) fn one_length(points: &[CalibrationPoint]) -> Option<u64> {
     let mut lengths = points.iter().flat_map(CalibrationPoint::lengths);
     let first = lengths.next()?;
@@ -158,7 +158,7 @@ pub(super) fn one_length(points: &[CalibrationPoint]) -> Option<u64> {
 }
 
 impl Number {
-    /// As a file of arrays says it.
+    /// In the format of a file of an array.
     pub(super) fn in_file(self, value: f64) -> String {
         let whole = value.round().max(1.0) as u64;
         match self.unit {
@@ -167,7 +167,7 @@ impl Number {
         }
     }
 
-    /// As people read it.
+    /// In a format for people.
     pub(super) fn shown(self, value: f64) -> String {
         let whole = value.round().max(1.0) as u64;
         match self.unit {

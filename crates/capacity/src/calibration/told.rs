@@ -1,12 +1,12 @@
-//! A calibration as a comparison: recorded beside simulated, what was fitted to apart from what was
-//! held out.
+//! Presents a calibration as a comparison: recorded beside simulated figures, with points that were
+//! fitted to apart from those held out.
 
 use super::{Calibrated, Compared};
 use crate::comparison::{Basis, Column, Comparison, Curve, Drawn, Fitted, Given, Line, Row, Target};
 
 impl Calibrated {
-    /// The comparison. `runs` says where the points are from; the mean error of those held out must
-    /// be at most `within`.
+    /// The comparison. `runs` says where the points come from; the mean error of those held out
+    /// must be at most `within`.
     pub fn comparison(&self, runs: &str, within: f64) -> Comparison {
         let found = &self.found;
         let numbers = found.numbers.len() as u32;
@@ -97,7 +97,7 @@ impl Calibrated {
         notes
     }
 
-    /// How far recordings of one load lie apart: below that an error of a model says nothing.
+    /// The spread of recordings of the same load; a model's error below it is meaningless.
     fn repeats(&self) -> String {
         let spreads: Vec<f64> = self.points.iter().filter_map(|one| one.point.spread()).collect();
         if spreads.is_empty() {
@@ -110,8 +110,7 @@ impl Calibrated {
         format!("{loads} several recordings and their median; those of one lie {apart:.1} % apart on average.")
     }
 
-    /// Requests a second against depth, a pair of curves for each kind of work with two points or
-    /// more.
+    /// Rate against depth: two curves for each kind of work with at least two points.
     fn drawn(&self) -> Drawn {
         let mut works: Vec<String> = self.points.iter().map(|one| one.point.work()).collect();
         works.dedup();

@@ -7,7 +7,7 @@ use report::section::{Answer, Charts, Figure, Group, Notes, RunVerdict, Table, T
 use stats::Outcome;
 
 impl Comparison {
-    /// The page; its facts and version are for whoever knows them.
+    /// The page; the caller adds facts and version.
     pub fn page(&self) -> Page {
         let mut page = Page::new(self.title.clone(), "");
         page.about.clone_from(&self.about);
@@ -85,7 +85,7 @@ impl Line {
                 let (published, simulated) = &row.cells[index];
                 let error = row.error(index, column.absolute);
                 let dash = || "–".to_string();
-                // A published cell stands as it was printed.
+                // A published cell is shown as printed.
                 let published = match published.parse::<u64>() {
                     _ if published.is_empty() => dash(),
                     Ok(figure) if given == Given::Recorded => report::text::thousands(figure),
@@ -141,8 +141,8 @@ impl Drawn {
         chart.description = words.collect::<Vec<_>>().join(" ");
         let mut colour = 0;
         for (index, (name, published, points)) in self.curves.iter().enumerate() {
-            // What belongs together follows one another: a published curve begins a colour, and so
-            // does a simulated one alone.
+            // Related curves are adjacent: a published curve starts a new colour, and so does a
+            // simulated one without a published partner.
             let goes_on = index > 0 && !published && self.curves[index - 1].1;
             colour += usize::from(index > 0 && !goes_on);
             chart.marks.push(Mark::Line {

@@ -5,7 +5,7 @@ use report::text::{fit, thousands, width, wrap};
 use stats::Outcome;
 
 const COLUMNS: usize = 80;
-/// Columns of figures that stand beside each other: 9 of a name, 3 × 23 of figures.
+/// Maximum number of columns of figures side by side: 9 for a name, 3 × 23 for figures.
 const ABREAST: usize = 3;
 
 impl Comparison {
@@ -50,7 +50,7 @@ impl Line {
     fn text(&self, given: Given) -> String {
         let mut out = String::new();
         let names = self.rows.iter().map(|row| width(&row.name)).max().unwrap_or(0);
-        // One column of figures leaves room for long names of rows, three for short ones.
+        // Long row names leave room for one column of figures, short ones for three.
         let abreast = ((COLUMNS - names.min(32) - 2) / 24).clamp(1, ABREAST);
         let names = names.min(COLUMNS - 24 * abreast - 1);
         let all: Vec<usize> = (0..self.columns.len()).collect();
@@ -79,7 +79,7 @@ impl Line {
         out
     }
 
-    /// Why rows are left out, a sentence for each reason with the names of its rows.
+    /// Why rows are left out: a sentence for each reason, with the names of its rows.
     pub(super) fn left_out(&self) -> impl Iterator<Item = String> {
         let mut found: Vec<(&str, Vec<&str>)> = Vec::new();
         for row in &self.rows {
@@ -136,7 +136,7 @@ impl Column {
         }
     }
 
-    /// The size of an error.
+    /// The absolute error as text.
     pub(super) fn size(&self, error: f64) -> String {
         if self.absolute { format!("{error:.3}") } else { format!("{:.2} %", 100.0 * error) }
     }

@@ -1,25 +1,23 @@
-//! A file system as an array for simulations: what its documents say, in stages.
+//! A file system as an array for simulations, with stages from its documentation.
 //!
 //! ```text
 //!   ──► link: flows of 5 Gb/s ──► credits: network ──► cache: memory, NVMe ──► log ──► credits: disks ──► media
 //! ```
-//! So data in a cache costs network alone, and disks are asked for what is in none. Small writes
-//! are answered from the log and go to the disks together, as WAFL writes: they cost what disks
-//! may do in bytes, and hardly any of their operations. What an
-//! operation costs a file server's processors is printed nowhere, and is not in it: rates of small
-//! operations that a cache answers come out too high.
+//! So data in a cache uses only the network, and disks are used on misses. Small writes are
+//! acknowledged by the log and go to the disks together, as in WAFL: they use the disks' bandwidth
+//! and hardly any of their operations. The processor time of an operation on a file server is not
+//! published and not modelled, so rates of small operations that hit a cache are too high.
 
 use super::{FileSystem, memory_source, nvme_source};
 use qos::CreditLimit;
 
-/// Pages that a cache is made of at most, by their size: so that a simulation of the largest takes
-/// some tens of MB.
+/// Maximum number of pages in a cache, so that simulating the largest takes some tens of MB.
 const PAGES: u64 = 1 << 20;
 
-/// Flows of a mount at most (`nconnect`).
+/// Maximum number of flows of a mount (`nconnect`).
 pub const FLOWS: u32 = 16;
 
-/// A stage of the file: its kind, what it is, and its figures with their sources.
+/// A stage of the file: its kind, its description, and its figures with their sources.
 struct Stage<'s> {
     kind: &'s str,
     about: &'s str,
@@ -27,11 +25,11 @@ struct Stage<'s> {
 }
 
 impl FileSystem {
-    /// The file, as those of the catalogue are, for clients with so many flows in all: of one mount
-    /// [`FLOWS`] at most.
+    /// The content of the file, in the format of the catalogue, for clients with this many flows in
+    /// all; one mount has at most [`FLOWS`].
     ///
     /// # Errors
-    /// As [`FileSystem::resources`].
+    /// Those of [`FileSystem::resources`].
     pub fn array_file(&self, flows: u32) -> Result<String, String> {
         let limits = self.limits()?;
         let row = self.row()?;
@@ -74,7 +72,7 @@ impl FileSystem {
         Ok(head + &stages.iter().map(Stage::text).collect::<String>())
     }
 
-    /// What writes reach at most goes into the log, which takes no more a second.
+    /// The log, whose bandwidth is the maximum write throughput.
     fn log(&self) -> Vec<(&'static str, String, String)> {
         let most = self.writes().map(|(mb, source)| ("bandwidth", (mb as u64 * 1_000_000).to_string(), source));
         let others = [
@@ -98,7 +96,7 @@ fn link(bandwidth: u64, source: &str, flows: u32) -> Vec<(&'static str, String, 
     ]
 }
 
-/// A limit by the keys of its base, its peak and its credit; without bursts the base alone.
+/// A limit under the keys for its base, peak and credit; without bursts only the base.
 fn limited<'k>((limit, source): &(CreditLimit, String), keys: [&'k str; 3]) -> Vec<(&'k str, String, String)> {
     let [base, peak, credit] = keys;
     let mut figures = vec![(base, limit.base.to_string(), source.clone())];

@@ -1,27 +1,27 @@
-//! A recorded run beside what a file system may do: how near it came to which level of which
-//! resource.
+//! Compares a recorded run with the limits of a file system: how near it came to which limit of
+//! which resource.
 
 use super::Resource;
 use stats::run::Run;
 use stats::{HeldBy, Interval, Phase};
 use std::collections::BTreeMap;
 
-/// What a recorded run did of each resource: means of its seconds, and the highest.
+/// How much of a resource a recorded run used: the mean over its seconds, and the maximum.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Used {
     /// The resource.
     pub name: &'static str,
-    /// In its unit.
+    /// The mean, in the resource's unit.
     pub mean: f64,
     /// The highest second.
     pub most: f64,
-    /// The mean over the baseline.
+    /// The mean divided by the baseline.
     pub of_base: f64,
 }
 
-/// A recorded run beside the baselines: what it did by second, as network throughput and as
-/// operations, and the resource whose baseline or burst it came nearest to. Whether caches answered
-/// is not in a recording, so disks are named only where the run would have been beyond them.
+/// Compares a recorded run with the limits: its usage by second, as network throughput and as
+/// operations, and the resource whose baseline or burst rate it came nearest to. A recording does
+/// not say whether caches answered, so disks are named only if the run exceeded them.
 pub fn compare(resources: &[Resource], seconds: &[(f64, f64)]) -> (Vec<Used>, String) {
     let count = seconds.len().max(1) as f64;
     let of = |name: &'static str, pick: fn(&(f64, f64)) -> f64| {
@@ -36,7 +36,7 @@ pub fn compare(resources: &[Resource], seconds: &[(f64, f64)]) -> (Vec<Used>, St
     (used.clone(), verdict(resources, &used))
 }
 
-/// Within this part of a level a run is held by it.
+/// Within this fraction of a limit, a run counts as limited by it.
 const HELD: f64 = 0.05;
 
 fn verdict(resources: &[Resource], used: &[Used]) -> String {
@@ -67,14 +67,14 @@ fn verdict(resources: &[Resource], used: &[Used]) -> String {
 pub struct PhaseDone {
     /// Its name.
     pub name: String,
-    /// What all workloads did by second: operations and bytes.
+    /// Operations and bytes of all workloads, by second.
     pub seconds: Vec<(f64, f64)>,
-    /// What held workloads back in most seconds, as the run found it.
+    /// What held workloads back in most seconds, according to the run.
     pub held_by: HeldBy,
 }
 
-/// The phases of a recorded run, each without its first second, in which the queues of the one
-/// before drain; all rates over the factor that the run was scaled by.
+/// The phases of a recorded run, each without its first second, in which the queues of the phase
+/// before drain. Rates are divided by the factor that the run was scaled by.
 pub fn phases(run: &Run) -> Vec<PhaseDone> {
     let recording = run.recording();
     let factor = recording.scale.map_or(1.0, |scale| scale.factor);
@@ -90,14 +90,14 @@ pub fn phases(run: &Run) -> Vec<PhaseDone> {
     recording.phases.iter().map(phase).collect()
 }
 
-/// What all workloads of a recorded run did by second: operations and bytes.
+/// Operations and bytes of all workloads of a recorded run, by second.
 pub fn seconds(run: &Run) -> Vec<(f64, f64)> {
     let recording = run.recording();
     rates(|| recording.workloads.iter().flat_map(|workload| &workload.intervals))
 }
 
-/// By second the operations and bytes of all. What is shorter than half of the longest is left out:
-/// a few milliseconds behind the last whole second are no rate.
+/// Operations and bytes of all intervals, by second. Intervals shorter than half of the longest are
+/// left out, because a few milliseconds after the last whole second are no rate.
 fn rates<'r, I: Iterator<Item = &'r Interval>>(intervals: impl Fn() -> I) -> Vec<(f64, f64)> {
     let longest = intervals().map(|interval| interval.length).max().unwrap_or_default();
     let mut seconds: BTreeMap<u64, (f64, f64)> = BTreeMap::new();
@@ -125,7 +125,7 @@ mod tests {
         assert!(says(100.0, 1.0).contains("below every baseline"));
     }
 
-    /// A second of 1000 operations, and one in the 2 ms behind it.
+    /// A second of 1000 operations, and one operation in the 2 ms after it.
     #[test]
     fn a_few_milliseconds_are_no_rate() {
         let interval = |at_ms, length_ms, ops| {

@@ -1,16 +1,16 @@
-//! How near any model comes that gives every host the same time a block: what a miss says of the
-//! model, and what of the cells.
+//! The best result of any model in which all hosts have the same time for a block: which part of an
+//! error is due to the model, and which to the cells.
 
 use super::{Seen, seen};
 use crate::published::PublishedError;
 use std::collections::HashMap;
 
-/// The best that one time a block reaches on these cells, as parts: the least mean error, and the
-/// least worst error.
+/// The least mean error and the least maximum error, as fractions, that a single time for a block
+/// can reach on these cells.
 ///
-/// Error by row is `|c · blocks / cycle - 1|`, which bends only at the rows' own ratios, so the
-/// least mean is at one of them; the least worst is where the largest and the smallest are off
-/// alike.
+/// The error of a row is `|c · blocks / cycle - 1|`, which has a kink only at the row's own ratio,
+/// so the least mean is at one of these ratios. The maximum is least where the errors of the
+/// largest and the smallest ratio are equal.
 ///
 /// # Errors
 /// A cell is missing.
@@ -28,7 +28,7 @@ pub fn one_time_for_all(others: &HashMap<String, String>) -> Result<(f64, f64), 
 mod tests {
     use super::*;
 
-    /// The fact sheet's own search: no single constant is below 17.9 % in its worst row.
+    /// The fact sheet's own search: every single constant is off by at least 17.9 % in some row.
     #[test]
     fn one_constant_is_nearly_eighteen_percent_off_somewhere() {
         let (mean, worst) = one_time_for_all(&HashMap::new()).expect("the cells are there");

@@ -1,4 +1,4 @@
-//! What was sized, as text and as a page.
+//! The result of sizing, as text and as a page.
 
 use super::{Need, Sized, Standing, WRITE_CYCLE, Year, choice, percent, seconds, silo_choice, whole_percent};
 use report::Page;
@@ -7,13 +7,13 @@ use report::section::{Charts, Figure, Group, Notes, Table, TableRow, Tables};
 use report::text::{count, fit, thousands, wrap};
 
 const COLUMNS: usize = 80;
-/// Columns of an array's name: the longest of the list has 19.
+/// Width of an array's name; the longest in the catalogue has 19 characters.
 const NAME: usize = 20;
 
-/// What headroom is of.
+/// What headroom refers to.
 const HEADROOM: &str = "Headroom is of resources and not of bursts: what bounds a burst is its time.";
 
-/// What is chosen, in sentences.
+/// The choice, in sentences.
 fn words(need: &Need, sized: &[Sized]) -> Vec<String> {
     let whole = need.iops * f64::from(need.instances);
     let mut lines = Vec::new();
@@ -59,7 +59,7 @@ fn money(price: f64) -> String {
     thousands(price.round() as u64)
 }
 
-/// An array for each instance against one for all.
+/// Compares an array for each instance with one for all.
 fn silos(need: &Need, sized: &[Sized]) -> String {
     let n = u64::from(need.instances);
     match (silo_choice(sized), choice(sized)) {
@@ -104,7 +104,7 @@ pub fn size_text(need: &Need, sized: &[Sized]) -> String {
     );
     for one in sized {
         let [read, write] = one.all.response();
-        // A name that has no room stands above its row.
+        // A name that does not fit is above its row.
         let name = if one.name.chars().count() > NAME { "" } else { &one.name };
         if name.is_empty() {
             out += &format!("{}\n", fit(&one.name, COLUMNS));
@@ -131,7 +131,7 @@ pub fn size_text(need: &Need, sized: &[Sized]) -> String {
     if need.growth > 0.0 {
         out += "\nby year: percent used of what gives out first, and with one controller of two\n";
         for one in sized.iter().filter(|one| one.why_not.is_none()) {
-            // Six years of ten columns beside the name.
+            // Six years of ten columns each beside the name.
             for (block, years) in one.years.chunks(6).enumerate() {
                 let name = if block == 0 { fit(&one.name, NAME) } else { String::new() };
                 let year =
@@ -144,22 +144,22 @@ pub fn size_text(need: &Need, sized: &[Sized]) -> String {
     out
 }
 
-/// Where a resource has more asked of it than it has, no burst comes to an end beside it.
+/// Time of a burst; if a resource is overloaded, no burst ends.
 fn burst(standing: &Standing) -> String {
     if standing.fullest().1 > 1.0 { "–".into() } else { seconds(standing.cycle) }
 }
 
-/// A load.
+/// A load as text.
 fn at(iops: f64) -> String {
     if iops.is_finite() { thousands(iops as u64) } else { "any".into() }
 }
 
 fn milliseconds(seconds: f64) -> String {
-    // Beyond capacity the wait grows for ever.
+    // Beyond capacity the wait grows without bound.
     if seconds >= 1.0 { "–".into() } else { format!("{:.2}", 1e3 * seconds) }
 }
 
-/// The page; its facts and version are for whoever knows them.
+/// The page; the caller adds facts and version.
 pub fn size_page(need: &Need, sized: &[Sized]) -> Page {
     let mut page = Page::new("What carries this load", "");
     page.about = words(need, sized).join(" ");
@@ -177,7 +177,8 @@ pub fn size_page(need: &Need, sized: &[Sized]) -> Page {
     });
     let row = |one: &Sized| TableRow {
         name: one.name.clone(),
-        // Under the row: a column of sentences made the table wider than the page.
+        // In a row of its own, because a column of sentences would make the table wider than the
+        // page.
         remarks: one.why_not.iter().map(|why| format!("no: {why}")).collect(),
         cells: vec![
             one.all.limit.clone().into(),
@@ -228,11 +229,11 @@ fn notes() -> Notes {
     }
 }
 
-/// As many lines as have colours that nobody confuses; what is used less would only crowd the
-/// names.
+/// Maximum number of lines, as many as there are clearly different colours; lines of lower
+/// utilisation would only crowd the names.
 const LINES_MAX: usize = 4;
 
-/// Utilisation is in proportion to the load, so two points make a line; a burst's time is not.
+/// Utilisation is proportional to the load, so two points make a line; the time of a burst is not.
 fn figure(need: &Need, one: &Sized) -> Figure {
     let whole = need.iops * f64::from(need.instances);
     let most = whole.max(one.all.full_at).min(4.0 * whole) * 1.1;
@@ -261,7 +262,7 @@ fn figure(need: &Need, one: &Sized) -> Figure {
     points.sort_by(|one, other| one.0.total_cmp(&other.0));
     let points = clipped(&points, most).into_iter().map(|(iops, used)| (iops, 100.0 * used)).collect();
     chart.marks.push(Mark::Line { name: WRITE_CYCLE.into(), points, look: Look::Sum, dots: false, on_right: false });
-    // From above, so that its name stands beside its foot.
+    // From the top, so that its name is beside its lower end.
     let (name, points) = (format!("asked: {}", thousands(whole.round() as u64)), vec![(whole, 110.0), (whole, 0.0)]);
     chart.marks.push(Mark::Line { name, points, look: Look::Gate, dots: false, on_right: false });
     for (says, figure) in [("used up", 100.0), ("headroom of resources", 100.0 * need.most)] {
@@ -271,7 +272,7 @@ fn figure(need: &Need, one: &Sized) -> Figure {
     Figure::of(chart).headed(one.name.clone())
 }
 
-/// A line as far as `most` to the right and to 1.1 upwards.
+/// A line clipped at `most` to the right and 1.1 upwards.
 fn clipped(points: &[(f64, f64)], most: f64) -> Vec<(f64, f64)> {
     let end = |(from, to): ((f64, f64), (f64, f64))| {
         let [x, y] = [(most - from.0) / (to.0 - from.0), (1.1 - from.1) / (to.1 - from.1)];
