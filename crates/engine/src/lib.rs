@@ -6,7 +6,7 @@
 //!      ▲                │ ◄──poll─────────┘
 //!      └──completed─────┤
 //!                       ▼
-//!                   Recorder ──collect──► one Second a workload ──► Conductor ──► Recording
+//!                     Tape ──collect──► one WorkloadSecond a workload ──► Conductor ──► Run
 //! ```
 //!
 //! The engine does not know which tool uses it. One worker is one thread with one driver; only the

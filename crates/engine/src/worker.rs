@@ -76,7 +76,8 @@ pub struct Worker {
 
 struct Running {
     lane: Lane,
-    /// A request that the target had no room for; it goes first.
+    /// A request that the target had no room for; it goes first. A write that found no free buffer
+    /// is in `starved`.
     held: Option<Request>,
     starved: Option<Draft>,
     outstanding: u32,

@@ -6,8 +6,8 @@ use block::{Bytes, Iops, Span};
 /// A criterion of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Criterion {
-    /// In no sliding second are more requests dispatched than the ceiling, `tolerance` (0.01 is 1
-    /// %) and one operation allow, in every phase in which the ceiling is in force.
+    /// No sliding second has more dispatches than the ceiling plus `tolerance` (0.01 is 1 %) plus
+    /// one operation, in every phase in which the ceiling is in force.
     CeilingHeld {
         /// Fraction of the ceiling.
         tolerance: f64,

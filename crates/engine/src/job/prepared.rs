@@ -19,8 +19,8 @@ use workload::job::{Direction, EngineKind, FileLock, JobPlace, JobSpec};
 pub(crate) struct Prepared {
     pub(crate) spec: JobSpec,
     pub(crate) index: usize,
-    /// Where it is, and what part of it is used. For an export or the null place, as many as there
-    /// are files.
+    /// Where it is, and what part of it is used: one for each file, or a single one for an export
+    /// or the null place.
     pub(crate) sites: Vec<Site>,
     pub(crate) notes: Vec<String>,
     /// Why it cannot run, if that was found late.

@@ -32,7 +32,7 @@ pub(crate) struct Checker {
     /// The seed that headers must have; 0 accepts any.
     expected_seed: u64,
     generation: u64,
-    /// Every write since the last round, oldest first; replaced ones are removed from time to time.
+    /// Writes to check, oldest first; replaced ones are removed from time to time.
     written: Vec<Written>,
     /// Blocks still to be read back in this round.
     queue: VecDeque<Written>,

@@ -22,7 +22,7 @@ pub struct Evenness {
     pub chi_square: f64,
     /// Degrees of freedom.
     pub degrees: u32,
-    /// Distance of the sum from its expectation in standard deviations (E. B. Wilson and M. M.
+    /// How many standard deviations the sum is above its expectation (E. B. Wilson and M. M.
     /// Hilferty, 1931: the cube root of chi-square is nearly normal).
     pub deviations: f64,
 }
