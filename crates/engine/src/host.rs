@@ -19,8 +19,8 @@ use uring::Clock;
 /// How often the counters are read.
 const EVERY: Span = Span::SECOND;
 
-/// A shorter interval at the end of a run is left out, since processor time has a resolution of 10
-/// ms.
+/// A shorter interval at the end of a run is left out, since processor time is counted in steps of
+/// 10 ms.
 const REST: Span = Span::from_millis(100);
 
 /// Collects the host's statistics until it is ended.

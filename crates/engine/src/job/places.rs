@@ -1,14 +1,14 @@
-//! Counts a job's requests by their place in its files, for jobs that ask for it.
+//! Counts a job's requests by slices of its space, for jobs that ask for it.
 
 use stats::job::Coverage;
 use workload::job::{JobSpec, Region};
 
-/// All files of a job one after the other, in slices of equal length.
+/// Numbers the places where requests may begin, through all files of a job.
 #[derive(Clone, Debug)]
 pub(crate) struct Places {
-    /// For each file: the start of its region, and the number of its first slice.
+    /// For each file: the start of its region, and the number of its first place.
     files: Vec<(u64, u64)>,
-    /// Length of a slice in bytes.
+    /// Distance between places, in bytes.
     apart: u64,
     pub(crate) coverage: Coverage,
 }
