@@ -1,12 +1,12 @@
 //! A minute of slices, or of rows of a gate, as a short byte string, column by column.
 //!
 //! ```text
-//!   block    version (2), then columns as in column.rs, the first of them the number of rows
-//!   starts   each less the end of the row before it: nearly always 0
-//!   times    by their first four digits (9998, 9999, 10000, 10010 …, numbered from 0), and what is beside these: 0, as the
-//!            times of a second have no more
-//!   percentiles   by their bucket, and what is beside its middle: nearly always 0
-//!   bytes, counts   as what is beside the usual multiple of the operations: of one block size 0
+//!   block    version (2), then columns as in column.rs; the first has the number of rows
+//!   starts   difference to the end of the row before: nearly always 0
+//!   times    rank of their first four digits (in 9998, 9999, 10000, 10010 …, counted from 0), and the difference to that
+//!            number: 0 for times of a second, which have four digits
+//!   percentiles   their bucket, and the difference to its middle: nearly always 0
+//!   bytes, counts   difference to the usual multiple of the operations: 0 for a single block size
 //! ```
 //! Differences have their sign in the lowest bit. Blocks of version 1 can also be read
 //! (`deflated.rs`).

@@ -3,14 +3,14 @@
 //! ```text
 //!   column   2 bits   0: no row has a value     3: every row has 0     (nothing follows)
 //!                     1: every row has one      2: some have; a bit a row follows
-//!            1 bit    1: each value is written as its step from the one before it (the first from 0), as a number with its
-//!                     sign in the lowest bit
-//!            7 bits   the code: below 64 its order, from 64 on the bits of each number
-//!            number   the least one       6 bits for its bits less one, then these
-//!            number   what divides what all are more than the least, in the same way
-//!            numbers  each less the least one, divided by that
-//!   code     Exp-Golomb (H. Golomb 1966, J. Teuhola 1978) of an order: as many zeros as the number without its last `order`
-//!            bits, plus one, has bits less one; that sum; the last bits. Or plain numbers of so many bits.
+//!            1 bit    1: instead of each value its difference to the one before (the first to 0), with its sign in the
+//!                     lowest bit
+//!            7 bits   the code: below 64 its order, from 64 on 64 plus the bits of each number
+//!            number   the least number: 6 bits for its length in bits minus one, then its bits
+//!            number   a common divisor of all differences to the least, in the same format
+//!            numbers  each minus the least, divided by that divisor, in the code
+//!   code     Exp-Golomb (H. Golomb 1966, J. Teuhola 1978) of an order: let s be the number without its last `order` bits,
+//!            plus one; then one zero less than s has bits, s, and the last bits. Or plain numbers of a fixed length.
 //! ```
 //! Figures of consecutive seconds vary by a fraction of their size. A code of the right order takes
 //! about one bit more than that variation needs, with few extra bits for rare outliers.
