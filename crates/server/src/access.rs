@@ -1,14 +1,14 @@
-//! Who sees which export. A rule names exports and asks something of clients; whoever meets a rule
-//! has its exports, and nobody else learns that they exist: they are not listed, and asking for one
-//! by name is answered as for one that does not exist. Without rules everybody whom a listener lets
-//! in sees everything.
+//! Access rules: which client may use which export. A rule names exports and states conditions; a
+//! client that meets them may use the exports. For other clients the exports do not exist: they are
+//! not listed, and asking for one by name gives the same answer as for an unknown one. Without
+//! rules, every client that a listener accepts may use everything.
 
 use std::fmt;
 use std::net::IpAddr;
 use std::str::FromStr;
 use tree::Who;
 
-/// The rules. None of them: everything is open.
+/// The access rules; without any, everything is open.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Access {
     rules: Option<Vec<AccessRule>>,
@@ -19,43 +19,43 @@ pub struct Access {
 pub struct AccessRule {
     /// Exports, by their full names (`svm01:/vol/vol1/lun1`), with `*` for any run of characters.
     pub exports: Vec<Pattern>,
-    /// Where a client may come from; empty for anywhere.
+    /// The networks that a client may come from; empty for any.
     pub addresses: Vec<Network>,
-    /// What a client's certificate must be called, one of these; empty if none is asked for. With
-    /// `*` as above.
+    /// The client's certificate must have one of these names, with `*` as above; empty if none is
+    /// required.
     pub certificates: Vec<Pattern>,
-    /// What a client's pre-shared key must be called, one of these. A client with such a
-    /// certificate or such a key meets the rule; with neither asked for, every client does.
+    /// The client's pre-shared key must have one of these names. Either such a certificate or such
+    /// a key suffices. If both lists are empty, neither is required.
     pub keys: Vec<Pattern>,
-    /// Reads only.
+    /// Only reads are allowed.
     pub read_only: bool,
-    /// Whom NFS clients are not taken for.
+    /// Which users of NFS clients are mapped to an anonymous one.
     pub squash: Squash,
 }
 
-/// Which users of NFS clients are taken for nobody in particular, and who that is.
+/// How users of NFS clients are mapped to an anonymous user (root squash).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Squash {
-    /// Which.
+    /// Which users are mapped.
     pub whom: Squashed,
-    /// The user that they are.
+    /// The user that they are mapped to.
     pub uid: u32,
-    /// The group that they are in.
+    /// The group that they are mapped to.
     pub gid: u32,
 }
 
-/// Whose word is not taken, the least first.
+/// Whose identity is mapped, from the most trusting to the least.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Squashed {
-    /// Everybody is who he says.
+    /// Nobody's: every identity is trusted.
     Nobody,
-    /// Root is not, nor whoever says to be in its group.
+    /// That of root, and membership in root's group.
     Root,
-    /// Nobody is.
+    /// Everybody's.
     Everybody,
 }
 
-/// `nobody` and `nogroup`, as Linux has them.
+/// The numbers of `nobody` and `nogroup` on Linux.
 pub const NOBODY: u32 = 65_534;
 
 impl Default for Squash {
@@ -65,7 +65,7 @@ impl Default for Squash {
 }
 
 impl Squash {
-    /// Whom somebody is taken for; `None` did not say who he is.
+    /// The identity that a user is mapped to; `None` if the client did not state one.
     pub(crate) fn of(&self, said: Option<&Who>) -> Who {
         let Some(said) = said.filter(|_| self.whom != Squashed::Everybody) else {
             return Who::new(self.uid, self.gid, &[]);
@@ -82,17 +82,17 @@ impl Squash {
 /// A client, as far as it is known.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Caller {
-    /// `None`: through a Unix socket.
+    /// `None` for a Unix socket.
     pub address: Option<IpAddr>,
-    /// Its connection is encrypted.
+    /// Whether its connection is encrypted.
     pub encrypted: bool,
-    /// The names in the certificate that it proved to have.
+    /// The names in the certificate that it proved to own.
     pub names: Vec<String>,
-    /// The name of the pre-shared key that it proved to have.
+    /// The name of the pre-shared key that it proved to own.
     pub key: Option<String>,
 }
 
-/// What a client may do with an export, the least first.
+/// What a client may do with an export, in ascending order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Grant {
     Nothing,
@@ -101,23 +101,24 @@ pub(crate) enum Grant {
 }
 
 impl Access {
-    /// With these rules: what none of them gives is not seen, and so nothing is if there are none.
+    /// Access by these rules: an export that no rule grants is hidden, so with no rules everything
+    /// is.
     pub fn by_rules(rules: Vec<AccessRule>) -> Access {
         Access { rules: Some(rules) }
     }
 
-    /// The rules; none of them where everything is open.
+    /// The rules; empty if everything is open.
     pub fn rules(&self) -> &[AccessRule] {
         self.rules.as_deref().unwrap_or_default()
     }
 
-    /// What `caller` may do with the export of that full name: the most that any rule gives.
+    /// What `caller` may do with the export of that full name: the most that any rule grants.
     pub(crate) fn grant(&self, caller: &Caller, export: &str) -> Grant {
         self.standing(caller, export).0
     }
 
-    /// The same, and whom its users are taken for there: of the rules that give it the one that
-    /// takes the word of most, the first such.
+    /// The same, with the mapping of its users: of all rules that grant the export, the first with
+    /// the most trusting mapping.
     pub(crate) fn standing(&self, caller: &Caller, export: &str) -> (Grant, Squash) {
         let Some(rules) = &self.rules else { return (Grant::Write, Squash::default()) };
         let (mut grant, mut squash) = (Grant::Nothing, None::<Squash>);
@@ -135,8 +136,7 @@ impl Access {
         self.rules.is_none()
     }
 
-    /// Where clients may come from that an export is given to, as people write it; nothing where
-    /// anybody may.
+    /// The networks that an export is granted to, as text; empty if any client may use it.
     pub(crate) fn networks(&self, export: &str) -> Vec<String> {
         let fits = |rule: &&AccessRule| rule.exports.iter().any(|pattern| pattern.fits(export));
         let rules: Vec<&AccessRule> = self.rules().iter().filter(fits).collect();
@@ -175,7 +175,7 @@ impl fmt::Display for Caller {
     }
 }
 
-/// Text with `*` for any run of characters, none included.
+/// Text with `*` for any run of characters, including none.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Pattern(String);
 
@@ -190,7 +190,8 @@ impl Pattern {
         let mut pieces = self.0.split('*');
         let Some(mut rest) = pieces.next().and_then(|first| text.strip_prefix(first)) else { return false };
         let Some(last) = self.0.rsplit_once('*').map(|(_, last)| last) else { return rest.is_empty() };
-        // Each piece but the last at its first place; that leaves the most for those behind it.
+        // Each piece but the last is matched at its first occurrence, which leaves the most for the
+        // following pieces.
         let count = self.0.matches('*').count();
         for piece in pieces.take(count - 1) {
             let Some(at) = rest.find(piece) else { return false };
@@ -200,12 +201,12 @@ impl Pattern {
     }
 }
 
-/// Where clients come from.
+/// Where a client connects from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Network {
     /// Through a Unix socket.
     Unix,
-    /// From addresses that begin with so many bits of this one.
+    /// Addresses whose first bits, as many as given, are those of this address.
     Ip(IpAddr, u8),
 }
 
@@ -219,7 +220,7 @@ impl fmt::Display for Network {
     }
 }
 
-/// Text that is no network.
+/// Text that is not a valid network.
 #[derive(Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0:?}: write an address (10.1.2.3), a network (10.1.0.0/16, fd00::/8) or \"unix\"")]
 pub struct NetworkError(String);
@@ -236,7 +237,7 @@ impl FromStr for Network {
         let address: IpAddr = address.parse().map_err(|_| error())?;
         let width = if address.is_ipv4() { 32 } else { 128 };
         let bits = bits.map_or(Ok(width), |bits| bits.parse().map_err(|_| error()))?;
-        // An address beyond the prefix would be a slip of the pen: 10.1.2.3/8 may mean either.
+        // Bits beyond the prefix are probably a typo: 10.1.2.3/8 could mean either.
         if bits > width || number(address) & !mask(bits, width) != 0 {
             return Err(error());
         }
@@ -264,7 +265,7 @@ fn number(address: IpAddr) -> u128 {
     }
 }
 
-/// The first `bits` of `width`.
+/// A mask of the first `bits` of `width`.
 fn mask(bits: u8, width: u8) -> u128 {
     let all = if width == 32 { u128::from(u32::MAX) } else { u128::MAX };
     let host = width - bits;

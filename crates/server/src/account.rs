@@ -1,20 +1,20 @@
-//! What the shard saw of each object since it was last asked.
+//! What each object experienced on the shard since the last query.
 
 use admin::main_cause;
 use block::{Cause, Completion, LimitKind, ObjectId, OpKind, Span};
 use qos::{FloorState, GroupId, Shortage};
 use stats::{Counts, DispatchTrace, FloorFared, HeldBy, Histogram, Waits};
 
-/// One object (a LUN, or what it hangs on) or one shared group.
+/// The figures of one object (a LUN, or something that contains it) or one shared group.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct AccountRow {
-    /// What completed.
+    /// Completed requests.
     pub counts: Counts,
-    /// Waited in the gate.
+    /// Time in the gate.
     pub queued: Histogram,
-    /// In the device.
+    /// Time in the device.
     pub device: Histogram,
-    /// Where the time went, summed over all requests.
+    /// Waiting time by cause, summed over all requests.
     waited: Waits,
     /// Dispatches to the device.
     pub trace: DispatchTrace,
@@ -45,7 +45,7 @@ impl AccountRow {
         } += completion.queued;
     }
 
-    /// Where a request's time went, in the mean.
+    /// Mean waiting time of a request, by cause.
     pub fn waits(&self) -> Waits {
         let mean = |sum: Span| sum / self.counts.ops().max(1);
         let Waits { ceiling, floors, turn, device } = self.waited;
@@ -53,9 +53,9 @@ impl AccountRow {
     }
 }
 
-/// What the gate held an object back by, as recordings have it: what its requests waited for most,
-/// those still waiting included, if they spent more time waiting than in the device; else the gate
-/// held nothing back. With it comes whose ceiling or budget it was.
+/// The cause by which the gate held an object back, for recordings: the one that its requests
+/// waited for longest, including those that still wait, if they spent more time waiting than in the
+/// device. Otherwise the gate held nothing back. Also returns whose ceiling or budget it was.
 pub fn held_by(said: &qos::ObjectAccount) -> (HeldBy, Option<HeldAt>) {
     let waited: Span = said.waited.iter().map(|(_, span)| *span).sum();
     if waited == Span::ZERO || waited < said.service.total {
@@ -82,7 +82,7 @@ pub enum HeldAt {
     Group(GroupId),
 }
 
-/// How a floor fared, as recordings have it.
+/// How a floor fared, in the terms of recordings.
 pub fn fared(floor: FloorState) -> FloorFared {
     match floor {
         FloorState::NotSet => FloorFared::NotSet,
@@ -98,7 +98,7 @@ pub fn fared(floor: FloorState) -> FloorFared {
     }
 }
 
-/// The accounts of all objects, by number; none as long as nobody records them, which `serve` never
+/// The accounts of all objects, by number; empty unless they are recorded, which `serve` never
 /// does.
 #[derive(Debug, Default)]
 pub struct Accounts {
@@ -107,22 +107,22 @@ pub struct Accounts {
 }
 
 impl Accounts {
-    /// None yet, and somebody reads them.
+    /// An empty set of accounts that records.
     pub fn recording() -> Accounts {
         Accounts { records: true, by_object: Vec::new() }
     }
 
-    /// Somebody reads them from now on.
+    /// Starts to record.
     pub fn record(&mut self) {
         self.records = true;
     }
 
-    /// Whether somebody reads them.
+    /// Whether accounts are recorded.
     pub(crate) fn are_read(&self) -> bool {
         self.records
     }
 
-    /// Counts a completion for the object it names, if somebody reads it.
+    /// Counts a completion for its object, if accounts are recorded.
     pub fn completed(&mut self, completion: &Completion) {
         if self.records {
             self.of(completion.object).completed(completion);
@@ -137,7 +137,7 @@ impl Accounts {
         self.by_object[index].get_or_insert_default()
     }
 
-    /// Hands out what there is and starts anew.
+    /// Returns the accounts and starts anew.
     pub fn take(&mut self) -> Vec<(ObjectId, AccountRow)> {
         let taken = self.by_object.iter_mut().enumerate();
         taken.filter_map(|(index, account)| Some((ObjectId(index as u32), *account.take()?))).collect()

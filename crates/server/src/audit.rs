@@ -1,15 +1,14 @@
-//! The audit trail: who changed what and when, what it was before and what after, as lines of JSON
-//! in a file that only grows.
+//! The audit trail: who changed what and when, with the state before and after, as lines of JSON in
+//! an append-only file.
 //!
 //! ```json
 //! {"at":"2026-11-22T02:59:26.123Z","who":{"uid":0,"user":"root","pid":4711},"command":"lun create …","result":"done",
 //!  "changes":[{"kind":"lun","name":"svm01:/vol/vol1/lun1","before":null,"after":{"size":1073741824,"policy":"gold"}}]}
 //! ```
 //!
-//! A line is on the disk before its command is answered. A command that was refused stands there
-//! with its reason, one that only shows something does not. What was not finished when the power
-//! went, or the disk was full, is cut off by the next line, so that every other can be read for
-//! itself.
+//! A line is on disk before its command is answered. A refused command is recorded with its reason;
+//! one that only shows something is not. If a power loss or a full disk left a line incomplete, the
+//! next line starts with a line break, so that every other line can be parsed on its own.
 
 use block::date;
 use serde::Serialize;
@@ -23,7 +22,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use store::{Changes, Contents, Kind, ObjectRow, PartitionRow, PolicyRow, SnapshotRow};
 use uring::socket::Peer;
 
-/// Who gives a command.
+/// Who gave a command.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(untagged)]
 pub enum Actor {
@@ -31,17 +30,17 @@ pub enum Actor {
     Peer {
         /// Its user's number.
         uid: u32,
-        /// Its user's name, where the system has one.
+        /// Its user's name, if the system knows it.
         #[serde(skip_serializing_if = "Option::is_none")]
         user: Option<String>,
-        /// Its number.
+        /// Its process number.
         pid: i32,
     },
     /// Somebody who logged in.
     User {
-        /// The name that they logged in by.
+        /// The name that they logged in with.
         user: String,
-        /// Where they come from.
+        /// The address that they connected from.
         address: IpAddr,
     },
 }
@@ -53,7 +52,7 @@ impl Actor {
     }
 }
 
-/// The name of a user, where the system's own file has it.
+/// The name of a user, if `/etc/passwd` has it.
 fn user_name(uid: u32) -> Option<String> {
     let users = std::fs::read_to_string("/etc/passwd").ok()?;
     let uid = uid.to_string();
@@ -69,14 +68,14 @@ pub struct AuditError {
     reason: std::io::Error,
 }
 
-/// The file.
+/// An open trail.
 #[derive(Debug)]
 pub struct Audit {
     path: PathBuf,
     file: File,
 }
 
-/// A line of it.
+/// One line of the trail.
 #[derive(Serialize)]
 struct Line<'a> {
     at: String,
@@ -88,7 +87,7 @@ struct Line<'a> {
     changes: Vec<Change>,
 }
 
-/// What became of one object or policy group.
+/// The change of one object or policy group.
 #[derive(Debug, PartialEq, Serialize)]
 struct Change {
     kind: &'static str,
@@ -97,20 +96,20 @@ struct Change {
     after: Value,
 }
 
-/// How a command ended.
+/// The end of a command.
 pub(crate) struct Ended<'a> {
     pub who: Option<&'a Actor>,
     pub command: &'a str,
-    /// Why not, or not all of it.
+    /// Why it failed, or was done only in part.
     pub reason: Option<String>,
-    /// The rows that it changed, as they were.
+    /// The rows that it changed, as they were before.
     pub replaced: &'a Changes,
-    /// The catalogue as it is.
+    /// The catalogue after the command.
     pub now: &'a Contents,
 }
 
 impl Audit {
-    /// Opens the trail, for its owner only; what is in it stays.
+    /// Opens the trail, readable by its owner only; existing lines stay.
     ///
     /// # Errors
     /// It cannot be opened for writing.
@@ -120,16 +119,16 @@ impl Audit {
         Ok(Audit { path: path.into(), file })
     }
 
-    /// Opens the file anew, after somebody moved it away.
+    /// Opens the file again, after it was moved away (log rotation).
     ///
     /// # Errors
-    /// It cannot be opened; the one that is open stays.
+    /// It cannot be opened; the old file stays in use.
     pub fn reopen(&mut self) -> Result<(), AuditError> {
         *self = Audit::open(&self.path)?;
         Ok(())
     }
 
-    /// Adds a command that changed something, or should have; on the disk when it returns.
+    /// Adds a command that changed something, or should have; returns when the line is on disk.
     pub(crate) fn add(&mut self, ended: &Ended<'_>) -> Result<(), AuditError> {
         let changes = changes(ended.replaced, ended.now);
         let result = match (&ended.reason, changes.is_empty()) {
@@ -144,18 +143,18 @@ impl Audit {
         self.write(text).map_err(|reason| AuditError { path: self.path.clone(), reason })
     }
 
-    /// Writes a line, behind the end of one that was not finished.
+    /// Writes a line, after a line break if the previous one is incomplete.
     fn write(&mut self, mut line: String) -> std::io::Result<()> {
         if is_torn(&mut self.file)? {
             line.insert(0, '\n');
         }
-        // In one call: whoever reads along sees whole lines.
+        // In one call, so that a concurrent reader sees whole lines.
         self.file.write_all(line.as_bytes())?;
         self.file.sync_data()
     }
 }
 
-/// Whether the file ends in the middle of a line.
+/// Whether the file ends in an incomplete line.
 fn is_torn(file: &mut File) -> std::io::Result<bool> {
     if file.metadata()?.len() == 0 {
         return Ok(false);
@@ -166,14 +165,14 @@ fn is_torn(file: &mut File) -> std::io::Result<bool> {
     Ok(last != *b"\n")
 }
 
-/// What became of every object, policy group, snapshot and partition whose row was replaced, by
-/// what it was and what it is. What is in something that was renamed goes by another path too; that
-/// is not told of each.
+/// The changes of all objects, policy groups, snapshots and partitions whose rows were replaced,
+/// with their state before and after. The contents of a renamed object change their paths too;
+/// these are not listed.
 fn changes(replaced: &Changes, now: &Contents) -> Vec<Change> {
     let (before, after) = (View { replaced: Some(replaced), now }, View { replaced: None, now });
     let mut found = Vec::new();
     let mut tell = |kind: &'static str, was: Option<(String, Value)>, is: Option<(String, Value)>| {
-        // What is renamed goes by its new name, and the value tells both.
+        // A renamed object is listed by its new name; its state tells both.
         let name = is.as_ref().or(was.as_ref()).map(|(name, _)| name.clone()).unwrap_or_default();
         let value = |side: Option<(String, Value)>| side.map_or(Value::Null, |(_, value)| value);
         found.push(Change { kind, name, before: value(was), after: value(is) });
@@ -203,8 +202,8 @@ fn changes(replaced: &Changes, now: &Contents) -> Vec<Change> {
     found
 }
 
-/// A catalogue as it is, or, with the rows that were replaced, as it was. What it says of a row is
-/// its full name, and what there is to say of it.
+/// A catalogue as it is, or as it was, by the rows that were replaced. Gives the full name and the
+/// state of a row.
 struct View<'a> {
     replaced: Option<&'a Changes>,
     now: &'a Contents,
@@ -298,7 +297,7 @@ fn now() -> String {
 
 /// `2026-11-22T02:59:26.123Z`
 fn stamp(time: SystemTime) -> String {
-    // A clock before 1970 is a clock that nobody set.
+    // A clock before 1970 was never set.
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     format!("{}.{:03}Z", date(since.as_secs(), "%Y-%m-%dT%H:%M:%S"), since.subsec_millis())
 }

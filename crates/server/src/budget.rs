@@ -1,5 +1,5 @@
-//! The server's memory: one budget, of which all that takes much of it is a part with a name and a
-//! bound, as `memory show` lists them.
+//! The memory budget of the server. Every large user of memory is a part of it, with a name and a
+//! limit, as `memory show` lists them.
 //!
 //! ```text
 //!   whole ─┬─ cache, and what its second level takes
@@ -11,31 +11,31 @@
 use block::Bytes;
 use store::MAPS_MEMORY_MIN;
 
-/// What the memory of the process is divided among.
+/// How the memory of the process is divided.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct MemoryBudget {
-    /// All of it; `None` where nothing tells how much there is.
+    /// The whole; `None` if it is not known how much there is.
     pub whole: Option<Bytes>,
-    /// Pages of the pool.
+    /// The cache of the pool's pages.
     pub cache: Bytes,
     /// Index and buffers of the cache's second level.
     pub second_level: Bytes,
-    /// Clients' requests.
+    /// The buffers of clients' requests.
     pub buffers: Bytes,
-    /// The last day of statistics.
+    /// The statistics of the last day.
     pub statistics: Bytes,
 }
 
 impl MemoryBudget {
-    /// What the other parts leave to the maps; `None` where nothing tells how much there is.
+    /// What the other parts leave for the maps; `None` if the whole is not known.
     pub fn maps(&self) -> Option<Bytes> {
         self.whole.map(|whole| Bytes(whole.0.saturating_sub(self.others().0)))
     }
 
-    /// Whether all parts find room beside each other.
+    /// Checks that all parts fit together.
     ///
     /// # Errors
-    /// They do not: one line with all of them.
+    /// They do not; one line with all of them.
     pub(crate) fn check(&self) -> Result<(), String> {
         let Some(whole) = self.whole.filter(|whole| self.others().0.saturating_add(MAPS_MEMORY_MIN.0) > whole.0) else {
             return Ok(());
@@ -56,7 +56,7 @@ impl MemoryBudget {
         ))
     }
 
-    /// All but the maps.
+    /// The sum of all parts but the maps.
     fn others(&self) -> Bytes {
         let parts = [self.cache, self.second_level, self.buffers, self.statistics];
         Bytes(parts.iter().fold(0, |sum: u64, part| sum.saturating_add(part.0)))

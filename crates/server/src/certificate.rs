@@ -1,7 +1,7 @@
-//! The names in a client's certificate: what an access rule may ask for.
+//! The names in a client's certificate, which access rules match.
 //!
-//! Only certificates that TLS has verified come here, so this refuses nothing: what is not
-//! understood has no name, and no rule lets in who has none.
+//! TLS has verified the certificate before, so nothing is refused here. A name that is not
+//! understood is left out, and no rule matches a client without a name.
 
 use std::net::IpAddr;
 use x509_parser::certificate::X509Certificate;
@@ -37,7 +37,8 @@ fn address(bytes: &[u8]) -> Option<IpAddr> {
     four.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from)).ok()
 }
 
-/// Text that is no UTF-8 or holds control characters is no name: it could look like another one.
+/// Adds a name, unless it is not UTF-8 or has control characters: then it could be mistaken for
+/// another.
 fn add(names: &mut Vec<String>, kind: &str, value: &[u8]) {
     if let Ok(text) = std::str::from_utf8(value)
         && !text.is_empty()

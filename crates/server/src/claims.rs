@@ -1,44 +1,46 @@
-//! Who may use how much of the shard's memory, so that clients who do not read cannot take it from
-//! the others.
+//! Shares the shard's buffer memory among connections, so that clients that do not read their
+//! replies cannot take it from the others.
 //!
-//! A request's claim is made before any of its memory is taken, and ends when its reply has been
-//! sent. Three rules:
+//! A request claims its memory before it allocates any, and holds the claim until its reply has
+//! been sent. Three rules:
 //!
-//! 1. A connection may claim more only as long as it then holds no more than an eighth of what is
-//!    free. So one may hold a ninth of all at most, the next a ninth of what that leaves, and even
-//!    after ten who never read a third is free. Of `n` who do read, each gets one part in `n + 8`.
-//! 2. A connection that holds nothing gets its first request in whenever it fits; until it does,
-//!    nobody who holds something claims more. So a large request is not starved by many small ones.
-//! 3. Who takes part in a transfer for longer than the limit `patience` while rule 2 keeps somebody
-//!    waiting is cut off. So whoever waits does not wait for ever.
+//! 1. A connection may claim more only if it then holds at most an eighth of what is free. So one
+//! connection can hold at most a ninth of all, the next a ninth of the rest, and after ten that
+//! never read a third is still free. Of `n` that do read, each gets one part in `n + 8`.
+//! 2. A connection that holds nothing gets its first request admitted as soon as it fits. Until
+//! then, no connection that holds something may claim more. So a large request is not starved by
+//! many small ones.
+//! 3. While a connection is kept waiting by rule 2, a connection whose transfer takes longer than
+//! the limit `patience` is closed. So nobody waits for ever.
 //!
-//! Never claimed are the receive buffers of all connections that may come, and an eighth of the
-//! memory: for blocks that are read to change a part of them, and for the gaps between slots.
+//! Two parts are never claimed: the receive buffers of all connections that may exist, and an
+//! eighth of the memory, for the read-modify-write of partial blocks and for fragmentation of the
+//! slab.
 
 use block::Bytes;
 
-/// What a request costs beside its data: its places in the tables of the session, the gate and the
-/// store.
+/// What a request costs beyond its data, in bytes: its entries in the tables of the session, the
+/// gate and the store.
 const REQUEST: u64 = 512;
 
-/// A connection may hold one part in so many of what is free.
+/// A connection may hold at most one part in this many of what is free.
 const SHARE: u64 = 8;
 
-/// What one answer to a block status may be long: for each of two contexts 256 extents of 16 bytes
+/// Longest answer to a block status, in bytes: for each of two contexts, 256 extents of 16 bytes
 /// and a header.
 pub(crate) const STATUS: u64 = 12 << 10;
 
-/// Buffers that were unused for so many looks go back to the system: 5 s.
+/// Checks after which unused buffers are returned to the system: 5 s.
 const UNUSED: u8 = 10;
-/// The same while memory is short: from half a second on.
+/// The same while memory is short: half a second.
 const UNUSED_SHORT: u8 = 1;
 
-/// The memory of a shard, claimed and free.
+/// Accounts for the memory of a shard.
 #[derive(Debug)]
 pub(crate) struct Claims {
     most: u64,
     claimed: u64,
-    /// Somebody who holds nothing waits.
+    /// A connection that holds nothing waits for memory.
     pub starving: bool,
     /// The machine is short of memory.
     pub is_short: bool,
@@ -47,22 +49,22 @@ pub(crate) struct Claims {
 /// The answer to a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Claim {
-    /// It may be taken.
+    /// It may be taken now.
     Granted,
-    /// When others have given back.
+    /// It has to wait until others release memory.
     Later,
     /// It is larger than all there is.
     Never,
 }
 
 impl Claims {
-    /// For a shard with `memory` for its buffers, of which `reserved` is spoken for.
+    /// For a shard with `memory` for its buffers, of which `reserved` is for receive buffers.
     pub(crate) fn new(memory: Bytes, reserved: Bytes) -> Claims {
         let most = (memory.0 - memory.0 / 8).saturating_sub(reserved.0);
         Claims { most, claimed: 0, starving: false, is_short: false }
     }
 
-    /// After how many looks unused buffers go back to the system.
+    /// Number of checks after which unused buffers are returned to the system.
     pub(crate) fn unused(&self) -> u8 {
         if self.is_short { UNUSED_SHORT } else { UNUSED }
     }
@@ -77,7 +79,7 @@ impl Claims {
         }
     }
 
-    /// How much must be free for a connection that holds `held` bytes to claim `more`.
+    /// Bytes that must be free for a connection that holds `held` bytes to claim `more`.
     pub(crate) fn needed(held: u64, more: u64) -> u64 {
         if held == 0 { more } else { (held + more) * SHARE }
     }
@@ -98,7 +100,7 @@ impl Claims {
         self.claimed -= bytes;
     }
 
-    /// Bytes that are claimed now: zero when nothing leaks.
+    /// Bytes that are claimed now; zero once all requests have ended.
     pub(crate) fn claimed(&self) -> u64 {
         self.claimed
     }
@@ -109,7 +111,7 @@ pub(crate) fn claim_of(len: u64) -> u64 {
     REQUEST + slot_of(len)
 }
 
-/// What a buffer of `len` bytes takes of the slab: a power of two from 4 KiB.
+/// Size of the slab's slot for a buffer of `len` bytes: a power of two from 4 KiB.
 pub(crate) fn slot_of(len: u64) -> u64 {
     if len == 0 { 0 } else { len.next_power_of_two().max(4096) }
 }
@@ -118,8 +120,8 @@ pub(crate) fn slot_of(len: u64) -> u64 {
 mod tests {
     use super::*;
 
-    /// Has a connection that holds `held` claim byte by byte for as long as it may; what it holds
-    /// then.
+    /// Has a connection that holds `held` claim byte by byte for as long as it may; returns what it
+    /// holds then.
     fn take_all(claims: &mut Claims, mut held: u64) -> u64 {
         while claims.ask(held, 1) == Claim::Granted {
             claims.take(1);

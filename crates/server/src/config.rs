@@ -20,8 +20,8 @@
 //! idle_time = "1h"
 //! ```
 //!
-//! All of it is checked when it is read. What the pool itself keeps (its layout, its cache, how
-//! policies are read) is in the `seawall.toml` in its folder.
+//! Everything is checked when the file is read. The settings of the pool itself (its layout, its
+//! cache, how policies are read) are in the `seawall.toml` in its folder.
 
 mod access;
 mod cache;
@@ -47,50 +47,50 @@ use serde::{Deserialize, Deserializer, de::Error as _};
 use std::path::{Path, PathBuf};
 use store::SecondPlace;
 
-/// What a configuration says.
+/// The contents of a configuration file.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct ServeConfig {
     /// The pool's folder.
     pub pool: Option<PathBuf>,
-    /// Make the pool if it is not there.
+    /// Whether to make the pool if it does not exist.
     pub create: bool,
-    /// Use threads and not io_uring.
+    /// Whether to use threads in place of io_uring.
     pub no_io_uring: bool,
-    /// The processor that the data thread is bound to; without, it runs where the system puts it.
+    /// The processor that the data thread is bound to, if any.
     pub cpu: Option<u32>,
-    /// Whether the data thread waits awake for a client in ping-pong.
+    /// Whether the data thread busy-polls for a client in ping-pong.
     pub latency: Latency,
-    /// What connections may carry.
+    /// Bandwidth limits of connections.
     pub link: LinkSettings,
-    /// All the memory that it may take; `None` where nothing tells how much there is.
+    /// The memory that the server may use; `None` if it is not known how much there is.
     pub memory: Option<Bytes>,
-    /// Pages of the pool in memory; none without.
+    /// The cache of the pool's pages, if any.
     pub cache: Option<store::CacheSettings>,
-    /// Where what that memory evicts goes; nowhere without.
+    /// The second level of the cache, if any.
     pub second_level: Option<SecondPlace>,
     /// Where to listen.
     pub listen: Vec<Listen>,
-    /// Where to listen for NFS; nowhere without.
+    /// Where to listen for NFS, if at all.
     pub nfs: Option<Listen>,
-    /// How NFS clients learn of the port; `None` for telling a port mapper that runs.
+    /// How NFS clients learn of the port; `None` to register with a running port mapper.
     pub portmap: Option<Portmap>,
-    /// Whether clients encrypt; `None` for what the addresses ask for.
+    /// Whether clients encrypt; `None` if the addresses decide.
     pub tls_mode: Option<TlsMode>,
     /// Certificates or keys.
     pub tls: Option<TlsSource>,
-    /// Who sees what.
+    /// The access rules.
     pub access: Access,
-    /// The export that a client gets who names none.
+    /// The export for clients that name none.
     pub default_export: Option<String>,
-    /// What clients may take.
+    /// The limits on what clients may use.
     pub limits: ServerLimits,
     /// The log.
     pub log: LogSettings,
-    /// Where the audit trail goes; `None` for `audit.jsonl` in the pool's folder.
+    /// The file of the audit trail; `None` for `audit.jsonl` in the pool's folder.
     pub audit: Option<PathBuf>,
     /// Administration by REST.
     pub rest: RestConfig,
-    /// How much of what was done is kept in memory.
+    /// The memory for statistics.
     pub statistics: HistorySettings,
 }
 
@@ -100,7 +100,7 @@ pub struct ServeConfig {
 pub struct LogSettings {
     /// Lines for people or for programs.
     pub format: LogFormat,
-    /// `error`, `warn`, `info`, `debug`, `trace`; `None` for what the command line says.
+    /// `error`, `warn`, `info`, `debug`, `trace`; `None` if the command line decides.
     pub level: Option<LogLevel>,
 }
 
@@ -111,28 +111,28 @@ pub enum LogFormat {
     /// For people.
     #[default]
     Text,
-    /// A JSON object a line.
+    /// One JSON object per line.
     Json,
 }
 
-/// How much is logged.
+/// How much is logged; each level includes those above it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum LogLevel {
-    /// What failed.
+    /// Failures.
     Error,
-    /// And what was refused for want of something.
+    /// Refusals for lack of a resource.
     Warn,
-    /// And each command, and who comes and goes.
+    /// Commands, and clients that connect and disconnect.
     Info,
-    /// And more.
+    /// Details.
     Debug,
     /// Everything.
     Trace,
 }
 
 impl LogLevel {
-    /// As the log's filter has it.
+    /// The word for the log's filter.
     pub fn word(self) -> &'static str {
         match self {
             LogLevel::Error => "error",
@@ -155,7 +155,7 @@ pub enum ConfigError {
         /// What the system says.
         reason: std::io::Error,
     },
-    /// It is no TOML, or something in it is unknown or of the wrong kind.
+    /// It is not valid TOML, or a key or a value is invalid.
     #[error("{}: line {line}: {reason}", .path.display())]
     Wrong {
         /// Which.
@@ -176,11 +176,10 @@ pub enum ConfigError {
 }
 
 impl ServeConfig {
-    /// Reads a file. Paths in it that are not absolute begin at the file's folder.
+    /// Reads a file. Relative paths in it start at the file's folder.
     ///
     /// # Errors
-    /// It is missing, or something in it is wrong: the message names the file, the line and the
-    /// rule.
+    /// It is missing or invalid: the message names the file, the line and the rule.
     pub fn read(path: &Path) -> Result<ServeConfig, ConfigError> {
         let text = std::fs::read_to_string(path).map_err(|reason| ConfigError::Read { path: path.into(), reason })?;
         let file: File = toml::from_str(&text).map_err(|error| {
@@ -194,7 +193,7 @@ impl ServeConfig {
         })
     }
 
-    /// What there is without a file.
+    /// The configuration when no file is given.
     ///
     /// # Errors
     /// The machine has too little memory.
@@ -202,7 +201,7 @@ impl ServeConfig {
         File::default().checked(Path::new(""))
     }
 
-    /// What its memory is divided among.
+    /// How its memory is divided.
     pub fn budget(&self) -> MemoryBudget {
         let second_level = self
             .second_level
@@ -218,8 +217,9 @@ impl ServeConfig {
         }
     }
 
-    /// The first access rule, counted from 1, that no client can meet: it wants certificates or
-    /// keys, and the server asks for neither. Without TLS that is meant so.
+    /// The first access rule, counted from 1, that no client can meet, because it requires
+    /// certificates or keys and the server does not ask for them. If TLS is switched off, that is
+    /// taken to be intended.
     pub fn rule_nobody_meets(&self) -> Option<usize> {
         if self.tls_mode == Some(TlsMode::Off) {
             return None;
@@ -298,7 +298,7 @@ enum NeedWord {
     Required,
 }
 
-/// A field for each limit, all of them optional.
+/// Declares an optional field for each limit.
 macro_rules! limits {
     ($($name:ident: $type:ty),+ $(,)?) => {
         #[derive(Default, Deserialize)]
@@ -307,7 +307,7 @@ macro_rules! limits {
 
         impl LimitsTable {
             fn over(self, mut limits: ServerLimits) -> ServerLimits {
-                // Where nothing is said of connections, as many as the memory carries.
+                // If the number of connections is not set, it is as many as the memory allows.
                 let are_said = self.connections.is_some();
                 $(if let Some(value) = self.$name { limits.$name = value.into(); })+
                 if are_said { limits } else { limits.with_connections_carried() }
@@ -473,7 +473,7 @@ fn span(text: &str) -> Option<Span> {
         _ => return None,
     };
     let number: u64 = digits.parse().ok()?;
-    // A year is more than any limit here means.
+    // No limit here needs more than a year.
     number.checked_mul(ms).filter(|ms| *ms <= 366 * 24 * 3_600_000).map(Span::from_millis)
 }
 

@@ -1,6 +1,6 @@
-//! A pool, its commands and its shard joined. A change is checked by the registry, made durable in
-//! the catalogue, and only then ordered of the shard, so that what was answered survives whatever
-//! comes.
+//! A pool, its administration and its shard, joined. A change is checked by the administration,
+//! made durable in the catalogue, and only then sent to the shard, so that an answered command
+//! survives a crash.
 
 mod clients;
 mod effects;
@@ -44,7 +44,7 @@ use uring::Clock;
 const _: () = assert!(admin::PARTITIONS_MAX as usize == cache::PARTITIONS_MAX, "a partition's number is the cache's");
 const _: () = assert!(admin::LEAF_BYTES_MAX == map::SIZE_MAX, "a LUN is as large as a tree of the maps may be");
 
-/// A pool, what is known of it, and the shard that serves it.
+/// A pool, its administration, and the shard that serves it.
 pub struct Control {
     pool: Pool,
     administration: Administration,
@@ -56,30 +56,31 @@ pub struct Control {
     clock: Clock,
     dates: Dates,
     audit: Option<Audit>,
-    /// What the maps' I/O is aligned to, in bytes.
+    /// Alignment of the maps' I/O, in bytes.
     align: u32,
-    /// What changes have made or taken out of the catalogue and that may still be there: the pool
-    /// knows it, and a start takes it away.
+    /// Trees that changes have made, or removed from the catalogue, and that may still exist. The
+    /// pool records them, and the next start deletes what the catalogue does not name.
     loose: BTreeSet<u32>,
     /// The rows of the catalogue that the last command changed, as they were before it.
     replaced: Changes,
-    /// Makes the cache smaller while memory is short.
+    /// Shrinks the cache while memory is short.
     relief: Option<Relief>,
-    /// What there is for data; `None` where that was given.
+    /// Measures the space for data; `None` if the size was configured.
     room: Option<Room>,
     pending: Pending,
-    /// What the shard was told of each volume.
+    /// The state of each volume that the shard was last told.
     volumes: RefCell<BTreeMap<ObjectId, volumes::VolumeTold>>,
-    /// What became of files of clients and is not kept yet: names, or nothing of what is gone.
+    /// Renamed and deleted files of clients that are not in the catalogue yet; `None` stands for a
+    /// deleted file.
     unfollowed: BTreeMap<ObjectId, Option<String>>,
 }
 
 impl Control {
-    /// Brings the shard to what the pool's catalogue says and opens every LUN and file. What
-    /// `settings` would not allow today stays as it was kept, and a warning names it.
+    /// Brings the shard to the state of the catalogue and opens every LUN and file. Policies that
+    /// the current `settings` would not allow stay as they are, and a warning names them.
     ///
     /// # Errors
-    /// The catalogue breaks a rule, or another has taken the pool's maps.
+    /// The catalogue breaks a rule, or the pool's maps have been taken already.
     pub fn open(mut pool: Pool, shard: Shard, settings: RegistrySettings) -> Result<Control, ControlError> {
         let files = pool.load_files()?.ok_or(StoreError::Gone)?;
         let mut maps = pool.take_maps().ok_or(StoreError::Gone)?;
@@ -140,7 +141,7 @@ impl Control {
         Ok(control)
     }
 
-    /// Tells the pool, durably, that the catalogue as it is now is the one.
+    /// Records in the pool, durably, that the catalogue as it is now is the valid one.
     fn confirm(&mut self) -> Result<(), ControlError> {
         Ok(self.pool.confirm(&self.loose, &mut |agreed| keep_in(&self.shard, agreed))?)
     }
@@ -150,7 +151,7 @@ impl Control {
         Ok(self.shard.administer(lun, what)?.map_err(StoreError::from)?)
     }
 
-    /// What each LUN and file takes now.
+    /// The sizes of all LUNs and files, measured when first needed.
     fn measuring(&self) -> Measuring<'_> {
         Measuring::new(
             &self.shard,
@@ -161,20 +162,20 @@ impl Control {
         )
     }
 
-    /// From now on every change is written down there before it is answered.
+    /// Writes every later change to the audit trail before it is answered.
     pub fn keep_trail(&mut self, audit: Audit) {
         self.audit = Some(audit);
     }
 
-    /// Opens the trail's file anew, after somebody moved it away.
+    /// Opens the trail's file again, after it was moved away (log rotation).
     ///
     /// # Errors
-    /// It cannot be opened; the old one stays in use.
+    /// It cannot be opened; the old file stays in use.
     pub fn reopen_trail(&mut self) -> Result<(), AuditError> {
         self.audit.as_mut().map_or(Ok(()), Audit::reopen)
     }
 
-    /// Runs one line of nobody's in particular and returns its answer, ready to print.
+    /// Runs one line without a named actor and returns its answer, ready to print.
     ///
     /// # Errors
     /// The line is refused, in one line. Nothing changed, except after
@@ -183,7 +184,7 @@ impl Control {
         self.execute_for(None, line).map(|answer| answer.text())
     }
 
-    /// Runs somebody's line and returns its answer.
+    /// Runs one line of an actor and returns its answer.
     ///
     /// # Errors
     /// As [`Control::execute`].
@@ -191,8 +192,8 @@ impl Control {
         self.execute_with(who, line, None)
     }
 
-    /// The same with the password that the line needs, which is no part of it: it is neither logged
-    /// nor in the trail.
+    /// The same with the password that the line needs. The password is not part of the line, so it
+    /// is neither logged nor in the trail.
     ///
     /// # Errors
     /// As [`Control::execute`].
@@ -206,8 +207,8 @@ impl Control {
         self.recorded(who, line, commands, secret)
     }
 
-    /// Runs what somebody asked for in words of another interface, `asked`, as one: all of the
-    /// commands, or none. Answers the last one's answer.
+    /// Runs the commands of one request of another interface, described by `asked`, as a unit: all
+    /// of them, or none. Returns the answer of the last one.
     ///
     /// # Errors
     /// As [`Control::execute`].
@@ -215,8 +216,8 @@ impl Control {
         self.recorded(Some(who), asked, Ok(commands), None)
     }
 
-    /// Has somebody look at what there is. What is asked of the world is asked of the data thread
-    /// and the pool then.
+    /// Lets the caller inspect the administration. Figures of the world are fetched from the data
+    /// thread and the pool when they are first needed.
     ///
     /// # Errors
     /// The shard is gone.
@@ -232,7 +233,7 @@ impl Control {
         At { now, began: self.dates.began(now), world }
     }
 
-    /// Runs commands and writes them down in the log and, if they change something, in the trail.
+    /// Runs commands, and writes them to the log and, if they change something, to the trail.
     fn recorded(
         &mut self,
         who: Option<&Actor>,
@@ -260,27 +261,27 @@ impl Control {
         })
     }
 
-    /// What tells the date from now on, in seconds since the beginning of 1970, for snapshots;
-    /// without, they are of 1970.
+    /// Sets the source of dates (seconds since 1970) for snapshots and events. Without it they are
+    /// dated 1970.
     #[must_use]
     pub fn with_date(self, date: fn() -> u64) -> Control {
         self.events.date_by(date);
         Control { dates: Dates::new(date), ..self }
     }
 
-    /// Who keeps the users from now on.
+    /// Sets the keeper of the users.
     #[must_use]
     pub fn with_logins(self, desk: impl LoginDesk + 'static) -> Control {
         Control { login_desk: Some(Box::new(desk)), ..self }
     }
 
-    /// How memory is divided. Statistics begin anew: to be called first.
+    /// Sets how memory is divided. Statistics start anew, so this is to be called first.
     #[must_use]
     pub fn with_budget(self, budget: MemoryBudget) -> Control {
         Control { monitor: Arc::new(Monitor::new(budget)), ..self }
     }
 
-    /// What the shard did since the last call. The monitor takes it in too.
+    /// What the shard did since the previous call. The monitor receives it too.
     ///
     /// # Errors
     /// The shard is gone.
@@ -291,8 +292,8 @@ impl Control {
         Ok(account)
     }
 
-    /// What the shard did up to now comes to the statistics that are kept, too: nothing more is
-    /// asked of it.
+    /// Adds what the shard did up to now to the statistics that are kept; the last call before the
+    /// server stops.
     ///
     /// # Errors
     /// The shard is gone.
@@ -302,8 +303,7 @@ impl Control {
         Ok(())
     }
 
-    /// From now on [`Account::objects`] has what each object saw, with histograms; before, nothing
-    /// of that is counted.
+    /// Starts to count what each object experiences, with histograms, for [`Account::objects`].
     ///
     /// # Errors
     /// The shard is gone.
@@ -311,12 +311,12 @@ impl Control {
         self.shard.order(Order::Record)
     }
 
-    /// What was noticed.
+    /// The log of events.
     pub fn events(&self) -> Arc<Events> {
         Arc::clone(&self.events)
     }
 
-    /// What it knows of the last second.
+    /// The statistics, second by second.
     pub fn monitor(&self) -> Arc<Monitor> {
         Arc::clone(&self.monitor)
     }
@@ -336,12 +336,12 @@ impl Control {
         self.pool.dir()
     }
 
-    /// What the pool is called among pools, as long as there is it.
+    /// The pool's UUID, which stays the same for the pool's life.
     pub fn pool_uuid(&self) -> String {
         admin::uuid_text(0x5ea1_a111_0000_8000 << 64 | u128::from(self.pool.number()))
     }
 
-    /// How far the catalogue is: one more for each change that it has.
+    /// The generation of the catalogue: it grows by one with each change.
     pub fn generation(&self) -> u64 {
         self.pool.edition().generation
     }
@@ -361,7 +361,7 @@ impl Control {
         self.administration.limits()
     }
 
-    /// The space that every volume uses now, by path.
+    /// The space that each volume uses now, by its path.
     ///
     /// # Errors
     /// The shard is gone.
@@ -372,7 +372,7 @@ impl Control {
     }
 
     fn done(&mut self, commands: Vec<Command>, secret: Option<&str>) -> Result<Answer, ControlError> {
-        // A file that was renamed or removed meanwhile is known by its name of now.
+        // Files that were renamed or deleted since the last look are updated first.
         if let Err(error) = self.follow_files() {
             tracing::error!(%error, "what became of files that have policies");
         }
@@ -390,7 +390,8 @@ impl Control {
         self.carry(outcome)
     }
 
-    /// Has what was done hold: in the pool, on the data thread and for clients, or takes it back.
+    /// Makes the outcome of a command durable, applies it to the data thread and to clients, or
+    /// undoes it.
     fn carry(&mut self, outcome: Outcome) -> Result<Answer, ControlError> {
         let Outcome { answer, edits, effects, taken, forced, undo } = outcome;
         let withdrawn = self.withdraw(&taken, forced);
@@ -405,7 +406,7 @@ impl Control {
                 return Err(error);
             }
         };
-        // From here on it is so, whatever becomes of what follows.
+        // From here on the change is in force, whatever fails later.
         let confirmed = if has_changed { self.confirm() } else { Ok(()) };
         let carried = self.carry_out(&effects, edits, &rows.objects, confirmed.is_ok());
         confirmed.and(carried).map_err(|error| ControlError::Afterwards(Box::new(error)))?;
@@ -414,8 +415,8 @@ impl Control {
         Ok(answer.with(ended))
     }
 
-    /// Has the pool hold what the administration says of `rows`, or leaves it as it was. Whether
-    /// anything has changed.
+    /// Writes the administration's state of `rows` to the catalogue, or leaves everything as it
+    /// was. Returns whether anything has changed.
     fn make_durable(&mut self, effects: &[Effect], rows: &Touched) -> Result<bool, ControlError> {
         let mut changes = changes_of(&self.administration, rows);
         changes.leave_out_what_is_so(self.pool.contents());
@@ -452,7 +453,7 @@ impl Control {
     }
 }
 
-/// Has the maps keep what is known of the catalogue.
+/// Has the maps store the state of the catalogue that they agree with.
 fn keep_in(shard: &Shard, agreed: map::Agreed) -> Result<(), StoreError> {
     let gone = |ShardGone| StoreError::Gone;
     Ok(shard.agree(agreed).map_err(gone)??)

@@ -1,25 +1,25 @@
-//! What date a time of the clock was.
+//! Converts times of the clock to dates.
 
 use block::{Span, Time};
 use std::cell::Cell;
 
-/// Tells dates. What was told of a time is told of it again, whenever it is asked for, until the
-/// date is set anew: records of the past are known by it.
+/// Tells dates. A time always gives the same date, until the system's date is set: records of the
+/// past are identified by it.
 #[derive(Debug)]
 pub(crate) struct Dates {
-    /// The date of now, in seconds since the beginning of 1970.
+    /// The source of the present date, in seconds since 1970.
     pub(crate) today: fn() -> u64,
-    /// That of the clock's zero. By whole seconds it seems to be one earlier or later as time goes.
+    /// The date of the clock's zero. Computed from whole seconds it varies by one over time.
     began: Cell<Option<u64>>,
 }
 
 impl Dates {
-    /// By what tells the seconds since the beginning of 1970.
+    /// Uses the source `today`, in seconds since 1970.
     pub(crate) fn new(today: fn() -> u64) -> Dates {
         Dates { today, began: Cell::default() }
     }
 
-    /// The date of the clock's zero, in seconds since the beginning of 1970; now it is `now`.
+    /// The date of the clock's zero, in seconds since 1970; the clock is at `now`.
     pub(crate) fn began(&self, now: Time) -> u64 {
         let seems = (self.today)().saturating_sub(now.as_nanos() / Span::SECOND.as_nanos());
         let began = self.began.get().filter(|began| began.abs_diff(seems) <= 1).unwrap_or(seems);
@@ -32,8 +32,8 @@ impl Dates {
 mod tests {
     use super::*;
 
-    /// The date's second begins at another moment than the clock's: what happened at 2.5 s is of
-    /// one date, asked for just before the date's next second or just behind it.
+    /// Seconds of the date begin at another moment than those of the clock: 2.5 s has one date,
+    /// whether it is asked for just before or just after the date's next second begins.
     #[test]
     fn a_time_has_one_date() {
         thread_local!(static NOW: Cell<u64> = const { Cell::new(0) });

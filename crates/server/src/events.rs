@@ -6,10 +6,10 @@
 //!   housekeeping: floors, space, …  ─┼─► Events::note ─► admin::EventLog ─► events.jsonl, a line an event
 //!   REST: log-ins                   ─┘
 //! ```
-//! The file is appended to, and written anew with what is kept when it has twice as many lines, or
-//! when it could not be written before: with the next event it is tried again. A server that is
-//! killed loses the repeats of its last minute. Events are for reading: a file that cannot be
-//! written stops nothing, and who reads the log does not wait for it.
+//! The file is appended to. It is rewritten with the events that are kept when it has twice as many
+//! lines, or when a write has failed before; a failed write is retried with the next event. A
+//! server that is killed loses the repeat counts of its last minute. Events are for reading only: a
+//! file that cannot be written stops nothing, and readers of the log do not wait for it.
 
 use admin::{EVENTS_MAX, Event, EventLog, Noticed};
 use serde_json::{Value, json};
@@ -21,13 +21,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// The file's name in the pool's folder.
 pub const EVENTS_FILE: &str = "events.jsonl";
-/// What is read of a file that others may have written, in bytes: several times what we write.
+/// Most bytes that are read of the file, which others may have written: several times what we
+/// write.
 const FILE_BYTES_MAX: u64 = 16 << 20;
 
-/// The log, for all threads that notice something; not for the data thread, which is asked.
+/// The log, for all threads that report events. The data thread does not use it, but is asked.
 #[derive(Debug, Default)]
 pub struct Events {
-    /// Locked before the state by whoever needs both, so that lines are in the log's order.
+    /// Whoever needs both locks takes this one first, so that lines are in the log's order.
     file: Mutex<Option<EventsFile>>,
     state: Mutex<State>,
 }
@@ -35,29 +36,28 @@ pub struct Events {
 #[derive(Debug, Default)]
 struct State {
     log: EventLog,
-    /// Tells the seconds since the beginning of 1970.
+    /// The present date, in seconds since 1970.
     date: Option<fn() -> u64>,
 }
 
 impl Events {
-    /// What tells the date from now on, in seconds since the beginning of 1970; without, events are
-    /// of 1970.
+    /// Sets the source of dates (seconds since 1970). Without it, events are dated 1970.
     pub(crate) fn date_by(&self, date: fn() -> u64) {
         lock(&self.state).date = Some(date);
     }
 
-    /// Takes in what was noticed just now.
+    /// Adds an event that was noticed just now.
     pub fn note(&self, noticed: Noticed) {
         self.keep(|log, date| log.note(noticed, date).into_iter().collect());
     }
 
-    /// Tells the counts of what came again within its minute, once that is over: to be called from
-    /// time to time.
+    /// Writes the counts of events that were repeated within a minute, once it is over; to be
+    /// called regularly.
     pub fn settle(&self) {
         self.keep(|log, date| log.settle(date).into_iter().collect());
     }
 
-    /// Has the log take something in, and writes down the events that come of it.
+    /// Updates the log and writes the resulting events to the file.
     fn keep(&self, take_in: impl FnOnce(&mut EventLog, u64) -> Vec<Arc<Event>>) {
         let mut file = lock(&self.file);
         let (events, all) = {
@@ -72,12 +72,12 @@ impl Events {
         }
     }
 
-    /// The events, the oldest first.
+    /// The events, oldest first.
     pub fn list(&self) -> Vec<Arc<Event>> {
         lock(&self.state).log.events().cloned().collect()
     }
 
-    /// Takes in what a file has, and keeps events in it from now on.
+    /// Reads the events of a file, and writes events to it from now on.
     ///
     /// # Errors
     /// It cannot be read or written; then events are kept in memory only.
@@ -105,7 +105,7 @@ struct EventsFile {
     path: PathBuf,
     file: File,
     lines: usize,
-    /// It lacks events, because it could not be written.
+    /// Events are missing in it, because it could not be written.
     is_behind: bool,
 }
 
@@ -118,7 +118,7 @@ impl EventsFile {
             File::open(path)?.take(FILE_BYTES_MAX).read_to_end(&mut bytes)?;
             text = String::from_utf8_lossy(&bytes).into_owned();
         }
-        // The last line may be torn: a server was killed while it wrote.
+        // The last line may be incomplete, if a server was killed while writing it.
         let kept: Vec<Event> = text.lines().filter_map(|line| read(&serde_json::from_str(line).ok()?)).collect();
         let mut file = appended(path)?;
         if !text.is_empty() && !text.ends_with('\n') {
@@ -128,12 +128,12 @@ impl EventsFile {
         Ok((EventsFile { path: path.into(), file, lines, is_behind: false }, kept))
     }
 
-    /// Whether it is written anew with that many events more.
+    /// Whether to rewrite it, with that many events more.
     fn is_due(&self, events: usize) -> bool {
         self.is_behind || self.lines + events > 2 * EVENTS_MAX
     }
 
-    /// Writes down what is new, or `all` of the log where that is due.
+    /// Appends the new events, or rewrites the file with all of them if that is due.
     fn keep(&mut self, events: &[Arc<Event>], all: &[Arc<Event>]) {
         let written = if self.is_due(events.len()) { self.write_anew(all) } else { self.append(events) };
         match &written {
@@ -162,7 +162,7 @@ impl EventsFile {
     }
 }
 
-/// It names clients and paths: for its owner only.
+/// For its owner only, because it names clients and paths.
 fn appended(path: &Path) -> std::io::Result<File> {
     OpenOptions::new().append(true).create(true).mode(0o600).open(path)
 }
@@ -203,8 +203,8 @@ mod tests {
         events.settle();
     }
 
-    /// A file that cannot be written is written anew, with all that it lacks, with the first event
-    /// that can.
+    /// A file that cannot be written is rewritten with everything that it lacks, at the first event
+    /// for which that works.
     #[test]
     fn a_file_that_fails_is_tried_again() {
         let dir = tempfile::tempdir().unwrap();

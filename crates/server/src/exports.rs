@@ -1,5 +1,5 @@
-//! What is offered to NBD clients: every LUN and file under `SVM:/vol/VOLUME/LUN`, and under
-//! `/vol/VOLUME/LUN` as long as no other SVM has that path.
+//! The exports: every LUN and file is offered to NBD clients as `SVM:/vol/VOLUME/LUN`, and as
+//! `/vol/VOLUME/LUN` if no other SVM has that path.
 
 use crate::access::{Access, Caller, Grant};
 use crate::folders::Folders;
@@ -11,7 +11,7 @@ use std::cell::RefCell;
 use std::collections::{BTreeMap, HashMap};
 use tree::NodeId;
 
-/// A LUN or file that is offered.
+/// A LUN or file that is exported.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Export {
     pub object: ObjectId,
@@ -19,42 +19,43 @@ pub(crate) struct Export {
     /// `/vol/VOLUME/LUN`, `/vol/VOLUME/QTREE/LUN`, `/vol/VOLUME/FOLDER/FILE`
     pub path: String,
     pub size: u64,
-    /// Offsets and lengths in multiples of this, in bytes.
+    /// Alignment of offsets and lengths, in bytes.
     pub align: u32,
     /// The longest read or write, in bytes.
     pub longest: u32,
-    /// Clients may have it now.
+    /// Whether new clients may use it now.
     pub online: bool,
 }
 
-/// All that is offered.
+/// All exports.
 #[derive(Debug, Default)]
 pub(crate) struct Exports {
     by_object: BTreeMap<ObjectId, Export>,
-    /// The name that the empty one stands for.
+    /// The export that an empty name stands for.
     default: Option<String>,
-    /// As NFS clients see it.
+    /// The tree of folders for NFS clients.
     folders: Folders,
-    /// Where NFS is spoken, as a port mapper tells it.
+    /// The port of NFS, for port mapper calls.
     nfs_port: Option<u16>,
-    /// What the ring's clock began at, since 1970.
+    /// When the ring's clock was zero, since 1970.
     began: Span,
-    /// When each was last written by NFS, since the server started.
+    /// When each was last written over NFS since the server started.
     written: RefCell<HashMap<ObjectId, Time>>,
 }
 
 impl Exports {
-    /// None yet; the empty name stands for `default`. The ring's clock began so long after 1970.
+    /// No exports yet. An empty name stands for `default`; the ring's clock was zero at `began`,
+    /// since 1970.
     pub(crate) fn new(default: Option<String>, began: Span) -> Exports {
         Exports { default, began, ..Exports::default() }
     }
 
-    /// The same, which NFS clients come to at that port.
+    /// The same with this port for NFS.
     pub(crate) fn at_port(self, nfs_port: Option<u16>) -> Exports {
         Exports { nfs_port, ..self }
     }
 
-    /// Where NFS clients come to.
+    /// The port of NFS.
     pub(crate) fn nfs_port(&self) -> Option<u16> {
         self.nfs_port
     }
@@ -80,31 +81,31 @@ impl Exports {
         &self.folders
     }
 
-    /// What this life of the server is known by: it differs from that of one that was started at
-    /// another time.
+    /// A verifier of this run of the server; it differs from that of a run that began at another
+    /// time.
     pub(crate) fn life(&self) -> Verifier {
         self.began.as_nanos().to_be_bytes()
     }
 
-    /// The date of a time of the ring's clock.
+    /// Converts a time of the ring's clock to a date.
     fn date(&self, time: Time) -> Moment {
         const SECOND: u64 = 1_000_000_000;
         let since = self.began.as_nanos() + time.as_nanos();
         Moment { seconds: (since / SECOND) as u32, nanos: (since % SECOND) as u32 }
     }
 
-    /// When it was written last by NFS; the server's start if it was not since.
+    /// When it was last written over NFS, or when the server started.
     pub(crate) fn written(&self, object: Option<ObjectId>) -> Moment {
         let time = object.and_then(|object| self.written.borrow().get(&object).copied());
         self.date(time.unwrap_or_default())
     }
 
-    /// It was written by NFS.
+    /// Notes a write over NFS.
     pub(crate) fn touch(&self, object: ObjectId, now: Time) {
         self.written.borrow_mut().insert(object, now);
     }
 
-    /// A volume has another place in the name space that NFS clients see, or none.
+    /// Sets or removes a volume's junction in the name space of NFS clients.
     pub(crate) fn join(&mut self, volume: ObjectId, junction: Option<Junction>) {
         self.folders.join(volume, junction);
     }
@@ -115,29 +116,29 @@ impl Exports {
         }
     }
 
-    /// A volume has that name from now on.
+    /// Adds or renames a volume.
     pub(crate) fn place_volume(&mut self, svm: &str, name: &str, volume: ObjectId) {
         self.folders.place_volume(svm, name, volume);
     }
 
-    /// A volume has these qtrees: their names, and what they are among its files.
+    /// Sets a volume's qtrees: their names, and their nodes among its files.
     pub(crate) fn place_qtrees(&mut self, volume: ObjectId, qtrees: &[(String, NodeId)]) {
         self.folders.place_qtrees(volume, qtrees);
     }
 
-    /// A time of the ring's clock, since 1970.
+    /// Converts a time of the ring's clock to time since 1970.
     pub(crate) fn since_1970(&self, time: Time) -> Span {
         self.began + time.since(Time::ZERO)
     }
 
-    /// From now on clients may have it, or no new one may.
+    /// Sets whether new clients may use it.
     pub(crate) fn offer(&mut self, object: ObjectId, online: bool) {
         if let Some(export) = self.by_object.get_mut(&object) {
             export.online = online;
         }
     }
 
-    /// What a client may see of it.
+    /// The exports as seen by one client.
     pub(crate) fn seen_by<'a>(&'a self, caller: &'a Caller, access: &'a Access) -> Seen<'a> {
         Seen { exports: self, caller, access, refused: RefCell::default() }
     }
@@ -158,8 +159,8 @@ impl Export {
 
     fn info(&self) -> ExportInfo {
         use TransmissionFlags as F;
-        // CAN_MULTI_CONN is true: all connections of a LUN share one file, and a flush there covers
-        // them all.
+        // CAN_MULTI_CONN is true: all connections of a LUN share one file, and a flush covers them
+        // all.
         let features = F::SEND_FLUSH
             | F::SEND_FUA
             | F::SEND_TRIM
@@ -179,17 +180,17 @@ impl Export {
     }
 }
 
-/// What one client sees.
+/// The exports as seen by one client.
 pub(crate) struct Seen<'a> {
     exports: &'a Exports,
     caller: &'a Caller,
     access: &'a Access,
-    /// The name that was asked for last and refused.
+    /// The name that was last asked for and refused.
     refused: RefCell<Option<String>>,
 }
 
 impl<'a> Seen<'a> {
-    /// The export that was asked for and refused since this was last asked.
+    /// The export that was asked for and refused since the last call.
     pub(crate) fn take_refused(&self) -> Option<String> {
         self.refused.take()
     }
@@ -198,8 +199,8 @@ impl<'a> Seen<'a> {
         self.access.grant(self.caller, &export.full_name())
     }
 
-    /// The export of that name: with the SVM always, without it when it is the only one that is
-    /// seen. One that may not be seen changes nothing here, so that nobody learns that it is there.
+    /// Finds an export by name: always with its SVM, or without it if only one visible export has
+    /// that path. Hidden exports do not count, so that nobody learns that they exist.
     fn named(&self, name: &str) -> Option<(&'a Export, Grant)> {
         let name = if name.is_empty() { self.exports.default.as_deref().unwrap_or("") } else { name };
         let is_meant = |export: &&Export| match name.split_once(':') {
@@ -276,8 +277,8 @@ mod tests {
         assert_eq!(seen(&exports).find("").unwrap().id, 1);
     }
 
-    /// What a client may not see changes nothing of what it sees: the short name stays, and the
-    /// answer for the hidden export is that for one that does not exist.
+    /// A hidden export changes nothing that a client sees: short names still work, and asking for
+    /// it is answered as for an unknown one.
     #[test]
     fn what_is_hidden_leaves_no_trace() {
         let mut exports = Exports::default();
@@ -294,8 +295,8 @@ mod tests {
         assert_eq!((found.id, found.features.contains(TransmissionFlags::READ_ONLY)), (1, true));
     }
 
-    /// One that is offline keeps its name, is not listed, and who asks for it hears why; who may
-    /// not see it hears nothing.
+    /// An offline export keeps its name and is not listed. A client that asks for it is told why,
+    /// unless it may not see it.
     #[test]
     fn what_is_offline_is_refused_by_name() {
         let mut exports = Exports::default();

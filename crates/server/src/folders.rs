@@ -1,21 +1,21 @@
-//! What NFS clients see: the LUNs and files of all volumes as files in folders,
-//! `/VOLUME/QTREE/NAME` of each SVM.
+//! The folders that NFS clients see: LUNs and files of all volumes as files, `/VOLUME/QTREE/NAME`
+//! of each SVM.
 //!
 //! ```text
 //!   svm01:  /  ──►  vol1/  ──►  lun1          the LUN or file svm01:/vol/vol1/lun1
 //!                          └──► qtree1/ ──► lun2
 //! ```
-//! At the top of a volume and in its qtrees files that clients made are beside them.
-//! A volume with a junction path is mounted by that, too. A folder is there as long as something is
-//! in it. Entries have the hash of their name for a
-//! cookie, so that a client may go on behind any of them whatever came or went meanwhile.
+//! The top of a volume and its qtrees also contain the files that clients made. A volume with a
+//! junction path can be mounted by it as well. A folder exists as long as it contains something.
+//! The cookie of an entry is the hash of its name, so that a listing can continue behind any entry,
+//! whatever was added or removed meanwhile.
 
 use admin::Junction;
 use block::ObjectId;
 use std::collections::{BTreeMap, HashMap};
 use tree::NodeId;
 
-/// A folder, by the hash of its full name. It stays the same over a new start.
+/// A folder, by the hash of its full name; it is the same after a restart.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct FolderId(pub u64);
 
@@ -24,17 +24,16 @@ pub(crate) struct FolderId(pub u64);
 pub(crate) enum Node {
     Folder(FolderId),
     File(ObjectId),
-    /// What a client made on a volume, below its top.
+    /// Something that a client made on a volume, below its top.
     Made(ObjectId, NodeId),
 }
 
-/// A folder's entries, by their cookies.
+/// The entries of a folder, by their cookies.
 #[derive(Debug, Default)]
 pub(crate) struct Folder {
-    /// The one that it is in; itself at the top.
+    /// The folder above; the top is its own parent.
     pub parent: Option<FolderId>,
-    /// The folder of a volume's files that it is, too: what clients made there is beside its
-    /// entries.
+    /// The folder of a volume's tree that is shown here too: its entries appear beside those below.
     pub made: Option<(ObjectId, NodeId)>,
     pub entries: BTreeMap<u64, (String, Node)>,
 }
@@ -43,18 +42,18 @@ pub(crate) struct Folder {
 #[derive(Debug, Default)]
 pub(crate) struct Folders {
     by_id: HashMap<FolderId, Folder>,
-    /// The top of each SVM.
+    /// The top folder of each SVM.
     tops: BTreeMap<String, FolderId>,
-    /// Where each volume is: its SVM, and its name there.
+    /// The SVM and the name of each volume.
     volumes: HashMap<ObjectId, (String, String)>,
-    /// Tops of volumes and qtrees.
+    /// The folders that are tops of volumes or qtrees.
     made: BTreeMap<(ObjectId, NodeId), FolderId>,
-    /// Volumes that have a place of their own in their SVM's name space.
+    /// The junctions of volumes in the name spaces of their SVMs.
     junctions: BTreeMap<ObjectId, Junction>,
 }
 
 impl Folders {
-    /// A LUN or file is there; `path` is its name at its SVM, `/vol/VOLUME/…`.
+    /// Adds a LUN or file; `path` is its name in its SVM, `/vol/VOLUME/…`.
     pub(crate) fn add(&mut self, svm: &str, path: &str, object: ObjectId) {
         let mut name = format!("{svm}:");
         let mut id = FolderId(hash(&name));
@@ -77,7 +76,7 @@ impl Folders {
         }
     }
 
-    /// A volume has that name at its SVM from now on.
+    /// Adds a volume, or moves it to that name.
     pub(crate) fn place_volume(&mut self, svm: &str, name: &str, volume: ObjectId) {
         self.take_volume(volume);
         let top = FolderId(hash(&full(svm, &[])));
@@ -94,7 +93,7 @@ impl Folders {
         self.made.insert(made, id);
     }
 
-    /// A volume has these qtrees and no others: their names, and what they are among its files.
+    /// Replaces a volume's qtrees: their names, and their nodes among its files.
     pub(crate) fn place_qtrees(&mut self, volume: ObjectId, qtrees: &[(String, NodeId)]) {
         self.take_made(volume, |node| node != NodeId::ROOT);
         let Some((svm, name)) = self.volumes.get(&volume).cloned() else { return };
@@ -107,13 +106,13 @@ impl Folders {
         }
     }
 
-    /// A volume is not there any more, or not by that name.
+    /// Removes a volume, or its previous name.
     pub(crate) fn take_volume(&mut self, volume: ObjectId) {
         self.take_made(volume, |_| true);
         self.volumes.remove(&volume);
     }
 
-    /// Folders of a volume's files are none any more, and not there if nothing else is in them.
+    /// Unlinks folders from a volume's tree, and removes those that become empty.
     fn take_made(&mut self, volume: ObjectId, which: impl Fn(NodeId) -> bool) {
         let first = (volume, NodeId { number: 0, generation: 0 });
         let of_volume = self.made.range(first..).take_while(|((other, _), _)| *other == volume);
@@ -128,7 +127,7 @@ impl Folders {
         }
     }
 
-    /// A folder in which nothing is goes, and then those above it.
+    /// Removes a folder if it is empty, and then empty ones above it.
     fn take_empty(&mut self, id: FolderId) {
         let Some(folder) = self.by_id.get(&id) else { return };
         if !folder.entries.is_empty() || folder.made.is_some() {
@@ -149,12 +148,12 @@ impl Folders {
         }
     }
 
-    /// The folder that a folder of a volume's files is.
+    /// The folder that shows a folder of a volume's tree.
     pub(crate) fn folder_of(&self, volume: ObjectId, node: NodeId) -> Option<FolderId> {
         self.made.get(&(volume, node)).copied()
     }
 
-    /// It is not there any more, nor are the folders that are empty without it.
+    /// Removes a LUN or file, and the folders that become empty.
     pub(crate) fn remove(&mut self, svm: &str, path: &str) {
         let names: Vec<&str> = names(path).collect();
         let Some((own, above)) = names.split_last() else { return };
@@ -168,18 +167,18 @@ impl Folders {
         self.by_id.get(&id)
     }
 
-    /// The top of each SVM.
+    /// The top folder of each SVM.
     pub(crate) fn tops(&self) -> impl Iterator<Item = (&str, FolderId)> {
         self.tops.iter().map(|(svm, id)| (svm.as_str(), *id))
     }
 
-    /// An entry of a folder by its name.
+    /// Finds an entry of a folder by name.
     pub(crate) fn look_up(&self, id: FolderId, name: &str) -> Option<Node> {
         let (found, node) = self.by_id.get(&id)?.entries.get(&cookie(name))?;
         (found == name).then_some(*node)
     }
 
-    /// A volume has another place in the name space, or none.
+    /// Sets or removes a volume's junction.
     pub(crate) fn join(&mut self, volume: ObjectId, junction: Option<Junction>) {
         match junction {
             Some(junction) => drop(self.junctions.insert(volume, junction)),
@@ -193,8 +192,8 @@ impl Folders {
         all.find(|junction| junction.svm == svm && junction.volume == volume).map(|junction| junction.path.as_str())
     }
 
-    /// The volume at a path of an SVM's name space, and what of the path is below it. Of a junction
-    /// below another one it is the nearer.
+    /// The volume at a path of an SVM's name space, and the rest of the path below it. If junctions
+    /// are nested, the innermost one counts.
     fn joined<'a>(&'a self, svm: &str, path: &'a str) -> Option<(&'a str, &'a str)> {
         let below = |junction: &'a Junction| {
             let rest = path.strip_prefix(junction.path.trim_end_matches('/')).filter(|_| junction.svm == svm)?;
@@ -203,8 +202,8 @@ impl Folders {
         self.junctions.values().filter_map(below).min_by_key(|(_, rest)| rest.len())
     }
 
-    /// What a client may mount: a junction path, `SVM:/VOLUME`, `/VOLUME` where one SVM alone has
-    /// it, `/vol/VOLUME`, and folders below.
+    /// Resolves a path that a client mounts: a junction path, `SVM:/VOLUME`, `/VOLUME` if it is
+    /// unique among SVMs, `/vol/VOLUME`, or a folder below one of these.
     pub(crate) fn mount(&self, given: &str) -> Option<FolderId> {
         let (svm, path) = match given.trim_start_matches('/').split_once(':') {
             Some((svm, path)) => (Some(svm), path),
@@ -224,7 +223,7 @@ impl Folders {
         found.next().filter(|_| found.next().is_none())
     }
 
-    /// Everything below a folder, until `look` says that it has seen enough.
+    /// Visits everything below a folder, until `look` returns true.
     pub(crate) fn any(&self, id: FolderId, look: &mut impl FnMut(ObjectId) -> bool) -> bool {
         self.by_id.get(&id).is_some_and(|folder| {
             folder.made.is_some_and(|(volume, _)| look(volume))
@@ -237,7 +236,7 @@ impl Folders {
     }
 }
 
-/// The names of a path, without the `vol` that all have in front.
+/// The names of a path, without the leading `vol` that all paths have.
 fn names(path: &str) -> impl Iterator<Item = &str> {
     let path = path.strip_prefix("/vol/").unwrap_or(path);
     path.split('/').filter(|name| !name.is_empty())
@@ -247,18 +246,18 @@ fn full(svm: &str, names: &[&str]) -> String {
     names.iter().fold(format!("{svm}:"), |full, name| format!("{full}/{name}"))
 }
 
-/// FNV-1a: handles have it, so it must stay the same.
+/// FNV-1a. It is part of file handles, so it must never change.
 fn hash(name: &str) -> u64 {
     name.bytes().fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3))
 }
 
-/// Cookies from [`OWN_COOKIES`] on; those before are the beginning, the two names that every folder
-/// has, and what clients made.
+/// The cookie of an entry, from [`OWN_COOKIES`] on. Smaller ones are for the start, for `.` and
+/// `..`, and for what clients made.
 fn cookie(name: &str) -> u64 {
     hash(name) | OWN_COOKIES
 }
 
-/// The first cookie of what administrators made.
+/// The first cookie for what administrators made.
 pub(crate) const OWN_COOKIES: u64 = 1 << 63;
 
 #[cfg(test)]

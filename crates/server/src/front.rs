@@ -1,4 +1,4 @@
-//! How clients come in: where to listen, who they must be, and what all of them may carry.
+//! How clients connect: where to listen, how they identify themselves, and their bandwidth limits.
 
 use crate::access::Access;
 use crate::link_meter::LinkSettings;
@@ -12,41 +12,42 @@ use std::os::fd::OwnedFd;
 use store::{CacheSettings, SecondFile, SecondPlace};
 use uring::usage;
 
-/// How clients come in, and who they must be.
+/// How clients connect and identify themselves.
 #[derive(Debug, Default)]
 pub struct Front {
     /// Where to listen.
     pub listen: Vec<Listen>,
-    /// Sockets that listen already, from whoever started this process.
+    /// Listening sockets that were inherited from the parent process.
     pub inherited: Vec<OwnedFd>,
-    /// Whether clients may or must encrypt. Without: required where listening is not on loopback or
-    /// a Unix socket, and optional there if there are certificates.
+    /// Whether clients may or must encrypt. If not set, TLS is required on addresses other than
+    /// loopback and Unix sockets, and is optional on these if there are certificates.
     pub tls_mode: Option<TlsMode>,
     /// The certificates.
     pub tls: Option<Tls>,
-    /// Who sees which export.
+    /// The access rules.
     pub access: Access,
-    /// The export that a client gets who names none.
+    /// The export for clients that name none.
     pub default_export: Option<String>,
-    /// The processor that the data thread is bound to; without, it runs where the system puts it.
+    /// The processor that the data thread is bound to, if any.
     pub cpu: Option<u32>,
-    /// Whether the data thread waits awake for a client in ping-pong.
+    /// Whether the data thread busy-polls for a client in ping-pong.
     pub latency: Latency,
-    /// Pages of the pool in memory; none without.
+    /// The cache of the pool's pages, if any.
     pub cache: Option<CacheSettings>,
-    /// Where what memory evicts goes; nowhere without, and without a cache.
+    /// The second level of the cache, if any; without a cache it is not used.
     pub second_level: Option<SecondPlace>,
-    /// What connections may carry.
+    /// Bandwidth limits of connections.
     pub link: LinkSettings,
     /// Where to listen for NFS, which is never encrypted.
     pub nfs: Vec<Listen>,
     /// How NFS clients learn of the port.
     pub portmap: Portmap,
-    /// How long after 1970 this is, for dates and to tell this life of the server from others.
+    /// The present time since 1970, for dates and to distinguish this run of the server from
+    /// others.
     pub since_1970: Span,
 }
 
-/// An open [`Front`].
+/// The sockets and settings of an open [`Front`].
 pub(crate) struct Doors {
     pub listeners: Vec<(Listener, TlsMode)>,
     pub nfs: Vec<Listener>,
@@ -61,12 +62,12 @@ pub(crate) struct Doors {
 }
 
 impl Front {
-    /// Where it would listen and how clients would encrypt there, found out without listening; what
-    /// was inherited left out.
+    /// The addresses that it would listen on, and the TLS mode of each, without listening.
+    /// Inherited sockets are left out.
     ///
     /// # Errors
-    /// Somewhere clients could not be let in, the processor is none of this process, or the second
-    /// level of the cache cannot be used.
+    /// Clients could not be accepted somewhere, the process may not use the processor, or the
+    /// second level of the cache cannot be used.
     pub fn check(&self) -> Result<Vec<String>, StartError> {
         self.check_cpu()?;
         self.second().map_or(Ok(()), SecondPlace::check)?;
@@ -80,13 +81,12 @@ impl Front {
         Ok(self.listen.iter().map(told).chain(all_nfs.iter().map(nfs)).collect::<Result<_, ListenError>>()?)
     }
 
-    /// The second level, where there is something that it is behind.
+    /// The second level, if there is a cache.
     fn second(&self) -> Option<&SecondPlace> {
         self.second_level.as_ref().filter(|_| self.cache.is_some())
     }
 
-    /// Where calls of NFS are answered, and those of a port mapper: at its port, too, if that is
-    /// asked for.
+    /// The addresses for NFS calls and, if it is asked for, the port mapper's.
     fn all_nfs(&self) -> Vec<Listen> {
         let mapper = |listen: &Listen| match listen {
             Listen::Tcp(address) if self.portmap == Portmap::Serve => {
@@ -98,8 +98,8 @@ impl Front {
         self.nfs.iter().cloned().chain(self.nfs.iter().filter_map(mapper)).collect()
     }
 
-    /// What was said of clear text: NFS is not encrypted, so beyond this machine it has to be
-    /// allowed.
+    /// Whether clear text was allowed explicitly: NFS is not encrypted, so it must be if others
+    /// than this machine can connect.
     fn clear(&self) -> Option<TlsMode> {
         self.tls_mode.filter(|mode| *mode == TlsMode::Off)
     }
@@ -114,7 +114,7 @@ impl Front {
         Err(StartError::Cpu { cpu, allowed })
     }
 
-    /// Listens.
+    /// Opens all listeners.
     pub(crate) fn open(mut self) -> Result<Doors, StartError> {
         let inherited = std::mem::take(&mut self.inherited).into_iter().enumerate();
         let inherited = inherited.map(|(number, socket)| Listener::inherited(number + 3, socket));
@@ -146,7 +146,7 @@ pub(crate) fn with_mode(address: &str, mode: TlsMode) -> String {
 }
 
 impl Doors {
-    /// Where NFS clients come to.
+    /// The port of NFS.
     pub(crate) fn nfs_port(&self) -> Option<u16> {
         self.nfs.first().and_then(Listener::socket_address).map(|address| address.port())
     }

@@ -1,8 +1,7 @@
-//! What has to happen from time to time while a server runs, on a thread of its own: every second
-//! the gate is asked what it did, so that statistics are at hand, and whether memory is short; now
-//! and then the sizes of the data are looked at, for adaptive policies, and once a minute, at the
-//! end of each hour and when the server stops, the hourly totals are added to what the pool has of
-//! them. The data path never waits for any of it.
+//! Periodic work of a running server, on a thread of its own. Every second it collects the gate's
+//! accounts for statistics and checks whether memory is short. From time to time it measures sizes,
+//! for adaptive policies. Once a minute, at the end of each hour, and when the server stops it adds
+//! the hourly totals to the pool's file. The data path never waits for any of it.
 
 use crate::control::Control;
 use admin::{EventKind, Noticed};
@@ -13,16 +12,16 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use store::{HourRow, HourlyTotals, StoreError};
 
-/// How often housekeeping does what.
+/// Intervals of housekeeping.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HousekeepingSettings {
-    /// The gate is asked this often; it keeps what passed ceilings for 2.56 s.
+    /// Interval between accounts. The gate keeps the dispatches of ceilings for 2.56 s.
     pub account: Duration,
-    /// Sizes are looked at once in so many of those. With the registry's interval of four minutes,
-    /// half a minute between looks keeps the promise of five.
+    /// Sizes are measured once in this many accounts. With the registry's interval of four minutes,
+    /// half a minute between measurements keeps the promise of five.
     pub sizes: u32,
-    /// Hourly totals are kept once in so many; never for 0. What a server that is killed loses is
-    /// what came together since.
+    /// Hourly totals are written once in this many accounts; 0 for never. A server that is killed
+    /// loses what came since.
     pub totals: u32,
 }
 
@@ -32,10 +31,10 @@ impl Default for HousekeepingSettings {
     }
 }
 
-/// The pool's space is looked at once in so many rounds.
+/// The pool's space is measured once in this many rounds.
 const SPACE_ROUNDS: u32 = 10;
 
-/// The thread. Dropping it ends it.
+/// The housekeeping thread. Dropping it stops it.
 pub struct Housekeeping {
     stop: Arc<(Mutex<bool>, Condvar)>,
     thread: Option<JoinHandle<()>>,
@@ -84,7 +83,7 @@ impl Drop for Housekeeping {
     }
 }
 
-/// Waits; whether the end was asked for meanwhile.
+/// Waits; returns whether the thread was asked to stop.
 fn is_stopped((stop, asked): &(Mutex<bool>, Condvar), wait: Duration) -> bool {
     let stop = stop.lock().unwrap_or_else(PoisonError::into_inner);
     let (stop, _) = asked.wait_timeout_while(stop, wait, |stop| !*stop).unwrap_or_else(PoisonError::into_inner);
@@ -108,22 +107,22 @@ fn lock(control: &Mutex<Control>) -> MutexGuard<'_, Control> {
     control.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// The pool's hourly totals, and the hour that they were added to last.
+/// The pool's file of hourly totals, and the hour of the last addition.
 struct Totals {
     file: Option<HourlyTotals>,
     hour: u64,
 }
 
 impl Totals {
-    /// What is done from now on comes together.
+    /// Starts the collection of totals.
     fn begin(control: &Mutex<Control>) -> Totals {
         let mut totals = Totals { file: None, hour: 0 };
         totals.keep(control, true);
         totals
     }
 
-    /// Adds what came together, if it is time or an hour has ended. Only to name it holds commands
-    /// up, not to write it.
+    /// Adds the totals to the file, if it is time or an hour has ended. Commands wait only while
+    /// the totals are collected, not while they are written.
     fn keep(&mut self, control: &Mutex<Control>, is_time: bool) {
         let mut locked = lock(control);
         let hour = hour_of(locked.date());
@@ -142,7 +141,7 @@ impl Totals {
             control.monitor().totals_failed();
             control.events().note(Noticed::once(EventKind::TotalsFailed, "", error.to_string()));
             control.take_back_totals(rows);
-            // It may have been moved away.
+            // The file may have been moved away.
             self.file = None;
         }
         self.hour = hour;
@@ -154,7 +153,7 @@ impl Totals {
             none => none.insert(HourlyTotals::open(folder)?),
         };
         file.add(rows)?;
-        // What is too old does no harm for another hour.
+        // Rows that are too old may stay for another hour.
         if hour != self.hour
             && let Err(error) = file.forget(hour)
         {

@@ -1,4 +1,4 @@
-//! What clients may take of the server. Each limit has a name, a unit and a reason.
+//! Limits on what clients may use of the server. Each has a name, a unit and a reason.
 
 use crate::claims::slot_of;
 use block::{Bytes, Span};
@@ -6,42 +6,42 @@ use block::{Bytes, Span};
 /// The limits of one shard.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ServerLimits {
-    /// Connections at once; one more is told so and closed. Each holds a receive buffer; all of
-    /// them together take a quarter of `memory` at most, which may mean fewer.
+    /// Connections at once; another one is told so and closed. Each has a receive buffer. All of
+    /// these together take at most a quarter of `memory`, which may lower the number.
     pub connections: u32,
-    /// Connections from one IP address at once; one more is told so and closed. Unix sockets have
-    /// no address.
+    /// Connections at once from one IP address; another one is told so and closed. Unix sockets
+    /// have no address.
     pub connections_per_address: u32,
-    /// A connection's requests whose replies are not sent yet, counted by the memory they need.
-    /// Beyond it the server stops reading from the connection; one request of any allowed length
+    /// Requests of a connection whose replies are not sent yet, by the memory that they need.
+    /// Beyond it the server stops reading from the connection. One request of any allowed length
     /// always fits.
     pub connection_in_flight: Bytes,
     /// A connection's requests whose replies are not sent yet.
     pub connection_requests: u32,
-    /// How long a handshake may take: a client that connects and says nothing holds a place.
+    /// Duration of a handshake. A client that connects and sends nothing would hold a connection.
     pub handshake_time: Span,
-    /// Options in one handshake, see [`nbd::HandshakeLimits`].
+    /// Options in one handshake; see [`nbd::HandshakeLimits`].
     pub handshake_options: u32,
-    /// How long a client may say nothing once all that it asked is answered; zero for ever. A
-    /// mounted file system may have nothing to say for days, so there is no limit unless one is
-    /// set.
+    /// How long a client with no outstanding request may be silent; zero means for ever. A mounted
+    /// file system may be idle for days, so there is no limit by default.
     pub idle_time: Span,
-    /// How long a server that stops waits for clients to take their answers.
+    /// How long a stopping server waits for clients to take their replies.
     pub drain_time: Span,
-    /// How long a connection may take for its part of a transfer (its answers, or a write's data)
-    /// while others wait for the memory that it holds, or after its goodbye; and a second more for
-    /// each MiB.
+    /// How long the client may take for its part of a transfer (reading replies, or sending a
+    /// write's data), plus a second for each MiB. It applies while others wait for memory, and
+    /// while the connection is ending.
     pub patience: Span,
-    /// All data buffers of the shard together.
+    /// Memory of all data buffers of the shard together.
     pub memory: Bytes,
-    /// A connection's receive buffer: what one system call may bring; from 4 KiB to 1 MiB.
+    /// Size of a connection's receive buffer, from 4 KiB to 1 MiB: the most that one system call
+    /// receives.
     pub receive: Bytes,
 }
 
-/// Fewer buffers do not carry requests of any use.
+/// Smallest useful memory for buffers.
 const MEMORY_MIN: Bytes = Bytes::mib(16);
 
-/// Why limits cannot be kept together.
+/// Why limits are invalid, or cannot be met together.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum LimitsError {
     /// A limit of zero.
@@ -61,16 +61,16 @@ pub enum LimitsError {
     Buffers {
         /// The limit that was given.
         connections: u32,
-        /// What a connection's buffers take.
+        /// Memory of a connection's receive buffers.
         each: Bytes,
-        /// The limit of memory.
+        /// The limit `memory`.
         memory: Bytes,
-        /// How many fit.
+        /// How many connections fit.
         most: u64,
     },
 }
 
-/// Receive buffers of a connection: ciphertext needs one of its own.
+/// Receive buffers of a connection; TLS needs a second one for ciphertext.
 fn slots(tls: bool) -> u64 {
     1 + u64::from(tls)
 }
@@ -93,37 +93,37 @@ impl Default for ServerLimits {
     }
 }
 
-/// Connections that are told to go, at once; they come on top of `connections`. One more is closed
-/// without a word.
+/// Refused connections that may exist at once, in addition to `connections`, to be told the reason.
+/// Further ones are closed without one.
 pub(crate) const REFUSALS: u32 = 8;
 
 impl ServerLimits {
-    /// What there is where nothing is said: buffers are a quarter of a small machine's memory at
-    /// most, and connections as many as they carry.
+    /// The default limits for a machine with `whole` memory: buffers take at most a quarter of it,
+    /// and connections are as many as those allow.
     pub fn of_memory(whole: Option<Bytes>) -> ServerLimits {
         let default = ServerLimits::default();
         let most = whole.map_or(default.memory, |whole| Bytes(whole.0 / 4).max(MEMORY_MIN));
         ServerLimits { memory: default.memory.min(most), ..default }.with_connections_carried()
     }
 
-    /// The same with no more connections than the memory carries.
+    /// The same with no more connections than the memory allows.
     pub(crate) fn with_connections_carried(self) -> ServerLimits {
         ServerLimits { connections: self.connections.min(self.connections_most(true)).max(1), ..self }
     }
 
-    /// What the receive buffers of a connection take.
+    /// Memory of a connection's receive buffers.
     fn of_connection(&self, tls: bool) -> Bytes {
         Bytes(slot_of(self.receive.0) * slots(tls))
     }
 
-    /// As many connections have receive buffers in a quarter of the memory.
+    /// The number of connections whose receive buffers fit in a quarter of the memory.
     fn connections_most(&self, tls: bool) -> u32 {
         u32::try_from(self.memory.0 / 4 / self.of_connection(tls).0.max(1)).unwrap_or(u32::MAX)
     }
 
-    /// As far as `settings` of the ring carry them: a connection may have a receive and a send at
-    /// the kernel, and what the store has there comes on top. The connections' receive buffers
-    /// together take a quarter of the memory at most.
+    /// The same, reduced to what the ring's `settings` allow. A connection may have a receive and a
+    /// send in flight, and the store's requests come on top. The receive buffers of all connections
+    /// take at most a quarter of the memory.
     pub(crate) fn within(self, settings: &uring::IoSettings, listeners: usize, tls: bool) -> ServerLimits {
         let beside = store::VolumesSettings::default().in_flight_limit + listeners;
         let room = settings.in_flight.saturating_sub(beside as u32) / 2;
@@ -137,12 +137,12 @@ impl ServerLimits {
         ServerLimits { connections, ..limits }
     }
 
-    /// What the receive buffers of all connections take.
+    /// Memory of the receive buffers of all connections.
     pub(crate) fn receive_buffers(&self, tls: bool) -> Bytes {
         Bytes(u64::from(self.connections + REFUSALS) * self.of_connection(tls).0)
     }
 
-    /// Why these limits cannot be kept together, if they cannot.
+    /// Checks the limits against each other.
     ///
     /// # Errors
     /// The receive buffers of all connections would take more than a quarter of the memory, or a
@@ -171,16 +171,16 @@ impl ServerLimits {
         }
     }
 
-    /// Requests at the kernel for as many connections and the store, see [`uring::IoSettings`].
+    /// Requests at the kernel for this many connections and the store; see [`uring::IoSettings`].
     pub fn in_flight(&self) -> u32 {
         16_384.max((self.connections.saturating_add(REFUSALS)).saturating_mul(2).saturating_add(1024))
     }
 
-    /// The longest read or write, in bytes: an eighth of the memory at most, so that there is room
-    /// for it beside what others hold.
+    /// The longest read or write, in bytes: at most an eighth of the memory, so that it fits beside
+    /// what others hold.
     pub(crate) fn longest(&self) -> u32 {
         let eighth = (self.memory.0 / 8).clamp(4096, u64::from(store::VolumesSettings::default().longest));
-        // At most the store's own limit, which is a `u32`; the largest power of two within.
+        // At most the store's own limit, which is a `u32`, rounded down to a power of two.
         1 << eighth.ilog2()
     }
 }

@@ -1,57 +1,55 @@
-//! What the network between clients and the server may carry, where it is to carry less than it
-//! can: as a cloud gives a file server so much a connection, and so much in all with credit for
-//! bursts.
+//! Limits the network bandwidth of clients below what the network can carry. It models a cloud file
+//! server, which has a limit for each connection, and one for all together with credit for bursts.
 //!
 //! ```text
 //!   connection ─► flow limit ─┐
 //!   connection ─► flow limit ─┼─► the whole: baseline, burst, credit ─► the gate
 //!   connection ─► flow limit ─┘
 //! ```
-//! Data of reads and writes counts when the request comes in. A request comes in as long as neither
-//! limit is in debt, and takes what it costs even into debt, so that a request of any length
-//! passes; the next ones wait at the connection.
+//! The data of reads and writes is charged when a request is admitted. A request is admitted while
+//! neither limit is in debt, and is charged in full even if that leads into debt, so that requests
+//! of any length pass. Later requests wait at their connections.
 
 use admin::LinkSeen;
 use block::{BytesPerSecond, Span, Time};
 use qos::{CreditLimit, CreditMeter};
 
-/// For so long a link that nobody used because the thread was late may be used later: a hundredth
-/// of what passes in a second.
+/// How much unused bandwidth may be used later if the thread was late: a hundredth of a second's.
 const TOLERANCE: Span = Span::from_millis(10);
 
-/// Limits of the network; the default has none.
+/// Bandwidth limits of the network; none by default.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkSettings {
-    /// Bytes a second of one connection.
+    /// Limit of each connection, in bytes per second.
     pub flow: Option<BytesPerSecond>,
-    /// Bytes a second of all connections, and their credit in bytes.
+    /// Limit of all connections together, in bytes per second, with its credit in bytes.
     pub whole: Option<CreditLimit>,
 }
 
-/// The limits at work, on whatever clock.
+/// The state of the limits, on any clock.
 #[derive(Debug)]
 pub struct LinkMeter {
     flow: Option<CreditLimit>,
-    /// By the number of the connection.
+    /// The state of each connection, by its number.
     flows: Vec<Flow>,
     whole: Option<CreditMeter>,
-    /// Waits so far.
+    /// Number of waits so far.
     turns: u64,
     seen: LinkSeen,
 }
 
-/// A connection.
+/// The state of a connection.
 #[derive(Clone, Debug, Default)]
 struct Flow {
     meter: Option<CreditMeter>,
-    /// Since which wait it has waited, and when that was, if it waits.
+    /// The number of its wait, and when that began, if it waits.
     turn: Option<(u64, Time)>,
-    /// How long the request waited that was let in last and is not charged yet.
+    /// How long the last admitted request waited, until it is charged.
     waited: Span,
 }
 
 impl LinkMeter {
-    /// With full credit at time zero.
+    /// All limits start with full credit at time zero.
     pub fn new(settings: LinkSettings) -> LinkMeter {
         let flow = settings.flow.map(|BytesPerSecond(rate)| CreditLimit { base: rate, peak: rate, credit: 0 });
         let whole = settings.whole.map(|whole| CreditMeter::tolerant(whole, TOLERANCE));
@@ -59,7 +57,7 @@ impl LinkMeter {
         LinkMeter { flow, flows: Vec::new(), whole, turns: 0, seen }
     }
 
-    /// A connection begins, by a number that another may have had.
+    /// Adds a connection; its number may have been used before.
     pub fn begin(&mut self, connection: u32) {
         let place = connection as usize;
         if self.flows.len() <= place {
@@ -69,16 +67,16 @@ impl LinkMeter {
         self.flows[place] = Flow { meter, ..Flow::default() };
     }
 
-    /// A connection has ended.
+    /// Removes a connection.
     pub fn end(&mut self, connection: u32) {
         if let Some(flow) = self.flows.get_mut(connection as usize) {
             flow.turn = None;
         }
     }
 
-    /// Lets a connection's next request in, whose wait is over then; else tells until when it has
-    /// to wait. While the limits are open for somebody who has waited longer, that is now: it goes
-    /// behind them.
+    /// Admits the next request of a connection and ends its wait, or returns until when it has to
+    /// wait. If the limits are open but a connection that has waited longer can go first, that is
+    /// now.
     pub fn let_in(&mut self, now: Time, connection: u32) -> Option<Time> {
         if self.flow.is_none() && self.whole.is_none() {
             return None;
@@ -96,8 +94,8 @@ impl LinkMeter {
         None
     }
 
-    /// A connection waits: its turn among those that do, which it keeps until it is let in. The
-    /// whole goes to the lowest.
+    /// Notes that a connection waits. Returns its turn, which it keeps until it is admitted; the
+    /// lowest turn goes first.
     pub fn wait(&mut self, now: Time, connection: u32) -> u64 {
         let (flow, whole) = self.both(now, connection);
         let turns = self.turns;
@@ -115,7 +113,7 @@ impl LinkMeter {
         turns
     }
 
-    /// Whether nobody who could go on now has waited longer.
+    /// Whether no connection that could go now has waited longer.
     fn is_next(&self, now: Time, connection: u32) -> bool {
         let turn = |flow: &Flow| flow.turn.map_or(u64::MAX, |(turn, _)| turn);
         let own = self.flows.get(connection as usize).map_or(u64::MAX, turn);
@@ -123,15 +121,15 @@ impl LinkMeter {
         self.whole.is_none() || !self.flows.iter().any(|other| turn(other) < own && is_open(other))
     }
 
-    /// When a connection's own limit opens, and when that of all does.
+    /// When the connection's own limit opens, and when that of all opens.
     fn both(&self, now: Time, connection: u32) -> (Time, Time) {
         let opens = |meter: &CreditMeter| meter.opens(now).unwrap_or(Time::MAX);
         let flow = self.flows.get(connection as usize).and_then(|flow| flow.meter.as_ref());
         (flow.map_or(now, opens), self.whole.as_ref().map_or(now, opens))
     }
 
-    /// A connection's request with so many bytes of data has come in; how long it waited for that,
-    /// since those before it had.
+    /// Charges the data of a request that was admitted, in bytes. Returns how long it waited since
+    /// it was the next of its connection.
     pub fn charge(&mut self, now: Time, connection: u32, bytes: u64) -> Span {
         self.seen.bytes += bytes;
         self.whole.iter_mut().for_each(|meter| meter.charge(now, bytes));
@@ -140,7 +138,7 @@ impl LinkMeter {
         std::mem::take(&mut flow.waited)
     }
 
-    /// What there was of it.
+    /// Figures of the limits.
     pub fn seen(&self, now: Time) -> LinkSeen {
         LinkSeen { credit: self.whole.as_ref().map_or(0, |whole| whole.credit(now)), ..self.seen }
     }
@@ -150,8 +148,8 @@ impl LinkMeter {
 mod tests {
     use super::*;
 
-    /// Bytes that so many connections, which always have a request of 1 MB waiting, bring through
-    /// in each second; each of them brings as much as the others, but for a request.
+    /// Bytes that `connections` connections transfer in each second if each always has a request of
+    /// 1 MB waiting. Each transfers as much as the others, to within a request.
     fn carried(link: &mut LinkMeter, connections: u32, seconds: u64) -> Vec<u64> {
         let mut by_connection = vec![0; connections as usize];
         (0..connections).for_each(|connection| link.begin(connection));
@@ -199,7 +197,7 @@ mod tests {
         assert_eq!(seen.bytes, many.iter().sum::<u64>());
     }
 
-    /// A connection begins with a limit that owes nothing, whoever had its number before.
+    /// A new connection has no debt, whoever had its number before.
     #[test]
     fn a_new_connection_pays_nothing_for_the_one_before() {
         let mut link = LinkMeter::new(LinkSettings { flow: Some(BytesPerSecond(1000)), whole: None });
@@ -210,14 +208,14 @@ mod tests {
         assert_eq!(link.let_in(Time::ZERO, 3), None);
     }
 
-    /// A request waits from when it is the first that does not pass until it does; the next one
-    /// from then on.
+    /// A request waits from when it is the first that has to, until it is admitted. The next one
+    /// waits from then on.
     #[test]
     fn what_a_request_waited_is_told_once() {
         let at = |ms: u64| Time::ZERO + Span::from_millis(ms);
         let mut link = LinkMeter::new(LinkSettings { flow: Some(BytesPerSecond(1000)), whole: None });
         link.begin(0);
-        // 110 bytes at 1000 a second, 10 ms of which the tolerance gives.
+        // 110 bytes at 1000 a second, of which the tolerance covers 10 ms.
         assert_eq!((link.let_in(at(0), 0), link.charge(at(0), 0, 110)), (None, Span::ZERO));
         assert_eq!(link.let_in(at(20), 0), Some(at(100)));
         link.wait(at(20), 0);

@@ -14,7 +14,7 @@ use uring::socket::listen_unix;
 /// Where to listen.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Listen {
-    /// A Unix socket at this path, for its owner only. A stale one, where nobody answers, is
+    /// A Unix socket at this path, for its owner only. A stale socket that nobody serves is
     /// replaced.
     Unix(PathBuf),
     /// A TCP address, `HOST:PORT`.
@@ -30,43 +30,43 @@ impl std::fmt::Display for Listen {
     }
 }
 
-/// What the kernel takes as a Unix socket's path, less the zero byte behind it.
+/// Length of a Unix socket's path that the kernel accepts, without the terminating zero byte.
 const PATH_BYTES_MAX: usize = 107;
 
-/// Why a listener could not be made.
+/// Why an address cannot be listened on.
 #[derive(Debug, thiserror::Error)]
 pub enum ListenError {
-    /// The text is neither.
+    /// The text is neither of them.
     #[error("--listen {0:?}: write HOST:PORT (such as 127.0.0.1:10809) or unix:PATH")]
     Syntax(String),
-    /// Somebody answers there.
+    /// Another server listens there.
     #[error("--listen unix:{}: another server answers there", .0.display())]
     InUse(PathBuf),
-    /// What is there is not ours to remove.
+    /// The path is taken by something that is not a socket.
     #[error("--listen unix:{}: there is something that is no socket; choose another path", .0.display())]
     Occupied(PathBuf),
-    /// The path is longer than a socket's may be.
+    /// The path is too long for a socket.
     #[error("--listen unix:{}: a socket's path has at most {PATH_BYTES_MAX} bytes; choose a shorter one", .0.display())]
     TooLong(PathBuf),
-    /// Everybody on the way could read and change what goes there.
+    /// Not loopback: others on the network could read and change the data.
     #[error(
         "--listen {0}: is not loopback, so TLS is required there: give certificates or keys (--tls-certificates \
          DIR, --tls-psk FILE, or [tls] in the configuration), or allow clear text with --tls off"
     )]
     ClearText(String),
-    /// The same of NFS, which is never encrypted.
+    /// The same for NFS, which is never encrypted.
     #[error("--nfs {0}: is not loopback, and NFS is not encrypted; allow clear text with --tls off")]
     ClearNfs(String),
-    /// The system refused.
+    /// The system refused to listen for NFS.
     #[error("--nfs {0}: {1}")]
     Nfs(String, std::io::Error),
-    /// There are no certificates and no keys.
+    /// TLS was asked for without certificates or keys.
     #[error(
         "--tls {0}: there are no certificates and no keys; give --tls-certificates DIR, --tls-psk FILE, or [tls] in the \
          configuration"
     )]
     NoCertificates(&'static str),
-    /// What was handed over is no listening socket.
+    /// An inherited descriptor is not a listening socket.
     #[error("LISTEN_FDS: descriptor {0} is no listening socket of TCP or Unix")]
     Inherited(usize),
     /// The system refused.
@@ -75,7 +75,7 @@ pub enum ListenError {
 }
 
 impl ListenError {
-    /// The same of an address for NFS.
+    /// Converts the error for an address of NFS.
     pub(crate) fn of_nfs(self) -> ListenError {
         match self {
             ListenError::ClearText(address) => ListenError::ClearNfs(address),
@@ -102,8 +102,7 @@ impl FromStr for Listen {
     }
 }
 
-/// Whether clients there may or must encrypt: as asked for, or required where others are on the
-/// way.
+/// The TLS mode of an address: as asked for, or required if clients are not on this machine.
 fn tls_mode(address: &str, is_local: bool, asked: Option<TlsMode>, certificates: bool) -> Result<TlsMode, ListenError> {
     match (asked, certificates) {
         (Some(TlsMode::Off), _) => Ok(TlsMode::Off),
@@ -123,22 +122,22 @@ pub(crate) struct Listener {
     /// As a client would write it, with the port that the system chose.
     pub address: String,
     socket: Option<OwnedFd>,
-    /// A Unix socket's path, removed at the end if the socket is ours.
+    /// Path of a Unix socket; removed at the end if we made the socket.
     path: Option<PathBuf>,
     is_unix: bool,
-    /// Whoever connects is on this machine.
+    /// Whether all clients are on this machine.
     is_local: bool,
 }
 
 impl Listener {
-    /// Its address; none of a Unix socket.
+    /// Its TCP address; `None` for a Unix socket.
     pub(crate) fn socket_address(&self) -> Option<SocketAddr> {
         self.address.parse().ok()
     }
 }
 
 impl Listen {
-    /// Whether clients there may or must encrypt, found out without listening.
+    /// The TLS mode of the address, found without listening.
     pub(crate) fn tls_mode(&self, asked: Option<TlsMode>, certificates: bool) -> Result<TlsMode, ListenError> {
         let is_local = match self {
             Listen::Unix(_) => true,
@@ -193,20 +192,20 @@ fn tcp_listener(address: SocketAddr, socket: OwnedFd) -> Listener {
     Listener { address: address.to_string(), socket: Some(socket), path: None, is_unix: false, is_local }
 }
 
-/// How long a server may take to greet a new connection until it counts as alive. An NBD server
+/// How long a server may take to greet a new connection before it counts as alive. An NBD server
 /// speaks first.
 const GREETING_TIME: Duration = Duration::from_secs(2);
 
-/// How often somebody who hangs up without a word is called again. A dead server's socket hangs up
-/// when the kernel closes it, so the next call finds nobody; a living one that is full hangs up
-/// every time.
+/// How often to try a server that closes connections without a greeting. The socket of a dead
+/// server refuses connections once the kernel has closed it, so a later attempt finds nobody. A
+/// live server that is full closes each of them.
 const CALLS: u32 = 100;
 
-/// Whether a server is there, as far as calling it tells.
+/// Whether a server is listening, as far as connecting to it shows.
 ///
-/// A server that was killed accepts for a moment still: its ring holds the listening socket until
-/// the kernel has taken the ring apart. What is connected then is closed without a word, while a
-/// living server greets, and one that only keeps silent is left alone.
+/// A server that was killed may still accept for a moment, because its ring holds the listening
+/// socket until the kernel has torn the ring down. Such connections are closed without a greeting,
+/// while a live server sends one. A server that is silent but keeps the connection counts as alive.
 fn is_served<P: Peer>(connect: impl Fn() -> std::io::Result<P>) -> bool {
     for _ in 0..CALLS {
         let Ok(mut connection) = connect() else { return false };
@@ -222,7 +221,7 @@ fn is_served<P: Peer>(connect: impl Fn() -> std::io::Result<P>) -> bool {
     true
 }
 
-/// A connection of either kind.
+/// A stream of either kind.
 trait Peer: Read {
     fn wait_at_most(&self, time: Duration) -> std::io::Result<()>;
 }
@@ -240,12 +239,12 @@ impl Peer for TcpStream {
 }
 
 impl Listener {
-    /// The socket, for whoever accepts; the listener keeps its name.
+    /// Takes the socket out, for accepting; the listener keeps its address.
     pub(crate) fn take_socket(&mut self) -> OwnedFd {
         self.socket.take().expect("a listener's socket is taken once")
     }
 
-    /// One that whoever started this process has made; `number` counts them, for the message.
+    /// Wraps an inherited socket; `number` is its descriptor, for messages.
     pub(crate) fn inherited(number: usize, socket: OwnedFd) -> Result<Listener, ListenError> {
         let error = |_| ListenError::Inherited(number);
         let socket = match TcpListener::from(socket) {
@@ -260,13 +259,13 @@ impl Listener {
         Ok(Listener { address, socket: Some(unix.into()), path: None, is_unix: true, is_local: true })
     }
 
-    /// Whether clients of this listener may or must encrypt.
+    /// The TLS mode of this listener.
     pub(crate) fn tls_mode(&self, asked: Option<TlsMode>, certificates: bool) -> Result<TlsMode, ListenError> {
         tls_mode(&self.address, self.is_local, asked, certificates)
     }
 
-    /// Makes a new connection ready, and tells whom it is from: small replies must not wait for
-    /// more.
+    /// Prepares a new connection, and returns the client's address. Nagle's algorithm is switched
+    /// off, because small replies must not wait for more data.
     pub(crate) fn prepare(&self, socket: OwnedFd) -> std::io::Result<(OwnedFd, Option<IpAddr>)> {
         if self.is_unix {
             return Ok((socket, None));
@@ -308,7 +307,7 @@ mod tests {
     fn a_stale_socket_is_replaced_and_a_live_one_is_not() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("s");
-        // A socket whose server is gone without removing it.
+        // A socket whose server has ended without removing it.
         drop(listen_unix(&path, 0o600).unwrap());
         let live = Listen::Unix(path.clone()).open().unwrap();
         assert!(matches!(Listen::Unix(path.clone()).open(), Err(ListenError::InUse(_))));

@@ -1,9 +1,9 @@
-//! Users, as far as the server has to do with them: who serves REST keeps them, and
-//! `security login` changes them there.
+//! The server's view of REST users: whoever serves REST keeps them, and `security login` changes
+//! them there.
 
 use admin::{Login, LoginChange};
 
-/// Whoever keeps the users. An error is a sentence.
+/// The keeper of the users. An error is a sentence.
 pub trait LoginDesk: Send {
     /// All of them, by name.
     ///
@@ -11,18 +11,18 @@ pub trait LoginDesk: Send {
     /// They cannot be read.
     fn list(&self) -> Result<Vec<Login>, String>;
 
-    /// Changes one, durably; `secret` is the password where one is needed.
+    /// Changes a user, durably; `secret` is the password if one is needed.
     ///
     /// # Errors
-    /// It is refused, or cannot be written; then nothing changed.
+    /// It is refused, or cannot be written; then nothing has changed.
     fn change(&self, change: &LoginChange, secret: Option<&str>) -> Result<(), String>;
 }
 
-/// What a command may ask of them.
+/// The users, as far as a command needs them.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Logins<'a> {
     pub desk: Option<&'a dyn LoginDesk>,
-    /// The password that came with the line, and is no part of it.
+    /// The password that came with the line but is not part of it.
     pub secret: Option<&'a str>,
 }
 

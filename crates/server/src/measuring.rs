@@ -1,5 +1,5 @@
-//! What a server's administration may ask of the data thread and the pool, each got when it is
-//! first asked for: most commands need none of it.
+//! What the administration may ask of the data thread and the pool. Each figure is fetched when it
+//! is first needed: most commands need none.
 
 use crate::events::Events;
 use crate::logins::Logins;
@@ -18,7 +18,7 @@ use std::sync::Arc;
 use store::{HourlyTotals, Kind, ObjectHour, Pool};
 use tree::NodeId;
 
-/// The sizes and connections of one moment, or of none.
+/// Sizes and connections, all of one moment.
 pub(crate) struct Measuring<'a> {
     shard: &'a Shard,
     pool: &'a Pool,
@@ -32,7 +32,7 @@ pub(crate) struct Measuring<'a> {
 }
 
 impl<'a> Measuring<'a> {
-    /// Nothing is measured yet.
+    /// Starts with nothing measured.
     pub(crate) fn new(
         shard: &'a Shard,
         pool: &'a Pool,
@@ -44,7 +44,7 @@ impl<'a> Measuring<'a> {
         Measuring { shard, pool, monitor, events, logins, used, connected, space, is_gone }
     }
 
-    /// Whether all that was asked was told.
+    /// Whether all figures that were needed could be fetched.
     pub(crate) fn is_whole(&self) -> Result<(), ShardGone> {
         if self.is_gone.get() { Err(ShardGone) } else { Ok(()) }
     }
@@ -56,7 +56,7 @@ impl<'a> Measuring<'a> {
         })
     }
 
-    /// Of all LUNs and files that the catalogue names.
+    /// Measures all LUNs and files in the catalogue.
     fn measure(&self) -> HashMap<ObjectId, u64> {
         let rows = self.pool.contents().objects.values();
         let leaves: Vec<ObjectId> =
@@ -162,7 +162,7 @@ impl World for Measuring<'_> {
         Some(self.pool.dir().file_name().map_or("seawall".into(), |name| name.to_string_lossy().into_owned()))
     }
 
-    /// From the kernel; without it (no /proc) the time since its start must do.
+    /// A random number from the kernel; without /proc, the time since the clock's start has to do.
     fn uuid(&self) -> u128 {
         let text = std::fs::read_to_string("/proc/sys/kernel/random/uuid").unwrap_or_default();
         let parsed = u128::from_str_radix(&text.trim().replace('-', ""), 16);

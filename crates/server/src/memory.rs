@@ -1,5 +1,5 @@
-//! How short memory is: how long tasks stood still for it, as the kernel counts it (pressure stall
-//! information, PSI), and what is left of it.
+//! How short memory is: how long tasks were stalled for it, as counted by the kernel (pressure
+//! stall information, PSI), and how much is left.
 //!
 //! ```text
 //!   /proc/self/cgroup ─► memory.pressure of our own control group, where there is one: it rises too when `memory.high` or
@@ -16,34 +16,35 @@ use cache::Pressure;
 use std::path::{Path, PathBuf};
 use uring::{groups, memory};
 
-/// Where a shortage of memory is seen.
+/// Where a shortage of memory is observed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct MemorySigns {
-    /// Counts stalls, where the kernel does.
+    /// The file with the stall times, if the kernel counts them.
     stalls: Option<PathBuf>,
     /// Control groups that may have a limit.
     groups: Vec<PathBuf>,
 }
 
 impl MemorySigns {
-    /// Our own control group's and those above it, and the machine's.
+    /// Our own control group and those above it, and the machine.
     pub fn of_this_process() -> MemorySigns {
         let own = groups::own_group("").map(|group| group.join("memory.pressure"));
         let mut stalls = own.into_iter().chain([PathBuf::from("/proc/pressure/memory")]);
         MemorySigns { stalls: stalls.find(|path| stalled(path).is_some()), groups: memory::groups() }
     }
 
-    /// A control group's of that folder, and the machine's.
+    /// The control group of that folder, and the machine.
     pub fn of_group(folder: &Path) -> MemorySigns {
         MemorySigns { stalls: Some(folder.join("memory.pressure")), groups: vec![folder.into()] }
     }
 
-    /// How long some task stood still, since the machine started; nothing where nobody counts it.
+    /// How long some task was stalled since the machine started; zero if the kernel does not count
+    /// it.
     fn stalled(&self) -> Span {
         self.stalls.as_deref().and_then(stalled).unwrap_or_default()
     }
 
-    /// What a cache could keep that keeps so much now.
+    /// How much a cache that holds `kept` now could hold.
     fn room(&self, kept: Bytes) -> Bytes {
         let groups = self.groups.iter().filter_map(|folder| memory::of_group(folder));
         let rooms = groups.chain(memory::machine()).map(|bound| cache::room(kept, bound.all, bound.left));
@@ -51,28 +52,28 @@ impl MemorySigns {
     }
 }
 
-/// What has the cache keep less and unused buffers go back at once while memory is short.
+/// Shrinks the cache and returns unused buffers while memory is short.
 #[derive(Debug)]
 pub(crate) struct Relief {
     signs: MemorySigns,
     pressure: Pressure,
-    /// When it was looked last, and the stalls until then.
+    /// When it looked last, and the stall time up to then.
     last: Option<(Time, Span)>,
 }
 
 impl Relief {
-    /// With the cache's size, where there is one; else it tells no more than whether memory is
-    /// short.
+    /// `cache` is the cache's size, if there is one. Without a cache it only reports whether memory
+    /// is short.
     pub(crate) fn new(signs: MemorySigns, cache: Option<Bytes>) -> Relief {
         Relief { signs, pressure: Pressure::new(cache.unwrap_or(Bytes::gib(1))), last: None }
     }
 
-    /// Looks, and orders of the shard what follows; what a cache keeps from now on, where that
-    /// changes.
+    /// Measures, and sends the resulting order to the shard. Returns the new limit of the cache if
+    /// it changes.
     pub(crate) fn look(&mut self, now: Time, shard: &Shard) -> Result<Option<Bytes>, ShardGone> {
         let total = self.signs.stalled();
         let Some((at, before)) = self.last.replace((now, total)) else { return Ok(None) };
-        // Without a cache there are only buffers to give, once the reserve is used.
+        // Without a cache only buffers can be returned, once the reserve is used up.
         let kept = match shard.cache() {
             Some(_) => Bytes(shard.cached()?.values().map(|seen| seen.resident.0).sum()),
             None => self.pressure.limit(),
@@ -87,12 +88,12 @@ impl Relief {
     }
 }
 
-/// What a file that counts stalls says.
+/// The stall time in a pressure file.
 fn stalled(path: &Path) -> Option<Span> {
     stalled_in(&std::fs::read_to_string(path).ok()?)
 }
 
-/// How long some task stood still, by the text of such a file.
+/// How long some task was stalled, by the text of such a file.
 fn stalled_in(text: &str) -> Option<Span> {
     stats::kernel::stall(text).map(|stall| stall.some)
 }

@@ -1,5 +1,5 @@
-//! What the gate said of the last second, kept for those who ask: the statistics commands, as often
-//! as they like, without taking it away from whoever records a run.
+//! Keeps the gate's account of the last second for all who ask. Statistics commands may read it as
+//! often as they like, without taking it from whoever records a run.
 //!
 //! ```text
 //!   gate ─ account ─► Control::account ─┬─► who asked (a run's recorder, housekeeping)
@@ -19,14 +19,14 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-/// A sample is made of accounts that cover this together. Less than a second, so that accounts
-/// taken every second and a little early make one each.
+/// Least time that a sample covers. It is less than a second, so that accounts that are taken every
+/// second, sometimes a little early, make a sample each.
 const LEAST: Span = Span::from_millis(900);
 
-/// Makes samples of accounts. Shared by those who feed it and those who wait for the next sample.
+/// Makes samples of accounts. Shared by those who add accounts and those who wait for a sample.
 #[derive(Debug, Default)]
 pub struct Monitor {
-    /// All the memory that the server may take, where something tells it.
+    /// The memory that the server may use, if it is known.
     memory: Option<Bytes>,
     state: Mutex<State>,
     fed: Condvar,
@@ -37,48 +37,48 @@ struct State {
     since: Time,
     growing: Sample,
     latest: Arc<Sample>,
-    /// What had come of each partition of the cache at the end of the latest.
+    /// The counters of each cache partition at the end of the latest sample.
     cache: BTreeMap<u32, CacheSeen>,
-    /// The least mean time in the device of any object's requests in any sample so far, by their
-    /// kind: what an idle device is taken to need.
+    /// For each kind of request, the least mean time in the device of any object in any sample so
+    /// far: taken as what an idle device needs.
     quickest: BTreeMap<SampleKind, Span>,
     history: History,
     counted: BTreeMap<ObjectId, Figures>,
     by_group: BTreeMap<Option<GroupId>, Figures>,
-    /// The rest of it as it was last told, but for what is the pool's to say.
+    /// The remaining figures as last reported, without those that the pool knows.
     server: ServerSeen,
-    /// `None` while nobody takes them.
+    /// `None` until hourly totals are collected.
     hours: Option<Hours>,
 }
 
 impl Monitor {
-    /// With the budget's memory for the last day.
+    /// Keeps statistics of the last day in the budget's memory.
     pub fn new(budget: MemoryBudget) -> Monitor {
         let history = History::new(HistorySettings { memory: budget.statistics });
         Monitor { state: Mutex::new(State { history, ..State::default() }), memory: budget.whole, ..Monitor::default() }
     }
 
-    /// All the memory that the server may take, where something tells it.
+    /// The memory that the server may use, if it is known.
     pub(crate) fn memory_most(&self) -> Option<Bytes> {
         self.memory
     }
 
-    /// What statistics of the last day take.
+    /// Memory of the statistics of the last day.
     pub(crate) fn memory(&self) -> MemoryPart {
         let state = self.state();
         let limit = Some(state.history.memory_most());
         MemoryPart { name: "statistics", limit, allowed: limit, used: state.history.memory() }
     }
 
-    /// Takes in what happened since the last account. `date` is that of now, in seconds since the
-    /// beginning of 1970, and the registry says what an object is in.
+    /// Adds an account. `date` is the present date, in seconds since 1970; the registry tells what
+    /// an object is in.
     pub fn take_in(&self, account: &Account, date: u64, registry: &Registry) {
         let Account { now, gate, .. } = *account;
         let mut state = self.state();
         let length = now.since(state.since);
         state.since = now;
-        // The first account covers an unknown time, and what came before a pause says nothing of
-        // the last second.
+        // The first account covers an unknown time, and one after a pause says nothing about the
+        // last second.
         if length > LEAST * 10 || state.latest.number == 0 && state.growing.length == Span::ZERO && length > LEAST * 2 {
             state.growing = Sample::default();
             state.cache = account.cache.clone();
@@ -102,7 +102,7 @@ impl Monitor {
         }
     }
 
-    /// Makes a sample of what there is, however short: the last one.
+    /// Makes a sample of what there is, however short; the last one before the server stops.
     pub(crate) fn close(&self, date: u64, registry: &Registry) {
         let mut state = self.state();
         if state.growing.length > Span::ZERO {
@@ -112,47 +112,46 @@ impl Monitor {
         }
     }
 
-    /// The latest whole sample; an empty one while there is none.
+    /// The latest complete sample; an empty one if there is none yet.
     pub fn latest(&self) -> Arc<Sample> {
         Arc::clone(&self.state().latest)
     }
 
-    /// Waits for a sample later than number `seen`, for as long as `patience` at most.
+    /// Waits up to `patience` for a sample with a number greater than `seen`.
     pub fn wait_after(&self, seen: u64, patience: Duration) -> Option<Arc<Sample>> {
         let waiting = self.fed.wait_timeout_while(self.state(), patience, |state| state.latest.number <= seen);
         let (state, _) = waiting.unwrap_or_else(PoisonError::into_inner);
         (state.latest.number > seen).then(|| Arc::clone(&state.latest))
     }
 
-    /// What is kept of the last day and began at a moment or later.
+    /// The slots of the last day that began at that time or later.
     pub fn since(&self, begin: Time) -> Vec<Arc<Slot>> {
         self.state().history.since(begin)
     }
 
-    /// What an object and all in it did since the server began.
+    /// What an object and everything in it did since the server started.
     pub fn counted(&self, object: ObjectId) -> Figures {
         self.state().counted.get(&object).copied().unwrap_or_default()
     }
 
-    /// The server as a whole; whether a flush has failed is not known here.
+    /// Figures of the server as a whole; whether a flush has failed is not known here.
     pub fn server(&self) -> ServerSeen {
         let state = self.state();
         let (counted, by_group) = (state.counted.clone(), state.by_group.clone());
         ServerSeen { counted, by_group, ..state.server.clone() }
     }
 
-    /// Counts an addition to the hourly totals that failed.
+    /// Counts a failed addition to the hourly totals.
     pub(crate) fn totals_failed(&self) {
         self.state().server.totals_failed += 1;
     }
 
-    /// Takes what came together by the hour since it was last taken, and has it come together from
-    /// now on.
+    /// Takes the hourly figures since the previous call; the first call starts their collection.
     pub(crate) fn take_hours(&self) -> Vec<(u64, ObjectId, Totals)> {
         self.state().hours.get_or_insert_default().take()
     }
 
-    /// Forgets what was counted of objects and groups that there are no more.
+    /// Forgets the figures of objects and groups that no longer exist.
     pub(crate) fn forget_others(&self, registry: &Registry) {
         let mut state = self.state();
         state.counted.retain(|object, _| registry.object(*object).is_some());
@@ -191,7 +190,7 @@ impl State {
         (server.connections, server.claimed) = (account.connections, account.claimed);
     }
 
-    /// Keeps what was active in the latest sample, which ended at `date`.
+    /// Adds the latest sample, which ended at `date`, to the history.
     fn keep(&mut self, date: u64, registry: &Registry) {
         let latest = Arc::clone(&self.latest);
         let mut whole: BTreeMap<ObjectId, Figures> = BTreeMap::new();

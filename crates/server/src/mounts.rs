@@ -1,9 +1,9 @@
-//! Who has mounted what, for `showmount -a`: as clients said, which may forget to say that they
-//! have not any more. Nothing goes by it.
+//! Which client has mounted what, for `showmount -a`. Clients report it, and may forget to report
+//! an unmount, so nothing depends on it.
 
 use std::collections::BTreeSet;
 
-/// Mounts that are remembered; beyond them none are added.
+/// Most mounts that are kept; further ones are not added.
 const MOUNTS_MAX: usize = 1024;
 
 /// What is mounted.
@@ -11,19 +11,19 @@ const MOUNTS_MAX: usize = 1024;
 pub(crate) struct Mounts(BTreeSet<(String, Vec<u8>)>);
 
 impl Mounts {
-    /// A client mounted a path.
+    /// Adds a client's mount of a path.
     pub(crate) fn add(&mut self, client: String, path: &[u8]) {
         if self.0.len() < MOUNTS_MAX {
             self.0.insert((client, path.to_vec()));
         }
     }
 
-    /// It does not use it any more; `None` is everything.
+    /// Removes a client's mount of a path; `None` for all of its mounts.
     pub(crate) fn remove(&mut self, client: &str, path: Option<&[u8]>) {
         self.0.retain(|(other, mounted)| other != client || path.is_some_and(|path| mounted != path));
     }
 
-    /// Client and path of each.
+    /// Client and path of each mount.
     pub(crate) fn all(&self) -> impl Iterator<Item = (&[u8], &[u8])> {
         self.0.iter().map(|(client, path)| (client.as_bytes(), path.as_slice()))
     }

@@ -1,21 +1,21 @@
-//! What the data thread noticed since it was asked last: few lines, whatever clients do, and no
-//! lock.
+//! Collects what the data thread noticed since it was last asked. The number of lines is bounded,
+//! whatever clients do, and no lock is needed.
 
 use admin::{EventKind, Noticed};
 use std::collections::BTreeMap;
 
-/// Different events that are held until they are asked for, once a second; more of a kind are
-/// counted with one that is held.
+/// Most different events that are held until the next query, once a second. Beyond that, an event
+/// is counted with a held one of its kind.
 const HELD_MAX: usize = 64;
 
-/// Counts by kind and subject.
+/// Events with counts, by kind and subject.
 #[derive(Debug, Default)]
 pub(crate) struct Notices {
     held: BTreeMap<(EventKind, String), (String, u64)>,
 }
 
 impl Notices {
-    /// Something was noticed about a subject.
+    /// Notes an event about a subject.
     pub fn note(&mut self, kind: EventKind, subject: impl Into<String>, text: impl Into<String>) {
         let mut key = (kind, subject.into());
         if self.held.len() >= HELD_MAX && !self.held.contains_key(&key) {
@@ -26,7 +26,7 @@ impl Notices {
         *count += 1;
     }
 
-    /// Hands out what there is and starts anew.
+    /// Returns the events and starts anew.
     pub fn take(&mut self) -> Vec<Noticed> {
         let held = std::mem::take(&mut self.held);
         held.into_iter().map(|((kind, subject), (text, count))| Noticed { kind, subject, text, count }).collect()

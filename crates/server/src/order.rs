@@ -1,4 +1,4 @@
-//! What the administration orders of the data thread.
+//! Orders of the administration to the data thread.
 
 use crate::exports::Export;
 use crate::link_meter::LinkSettings;
@@ -15,55 +15,55 @@ use std::vec::IntoIter;
 use store::MappedPool;
 use tree::{FileTree, NodeId, SetNode};
 
-/// An account on its way.
+/// An account that is being collected over several turns.
 pub(crate) struct Accounting {
     pub objects: Vec<qos::ObjectAccount>,
     pub objects_told: bool,
     pub groups: Vec<qos::GroupAccount>,
-    /// The shared group that is told next.
+    /// The next shared group to collect.
     pub next_group: Option<u32>,
     pub answer: Sender<Account>,
 }
 
-/// What the control asks of the shard; or what is left of it, where it takes several turns.
+/// An order of the control to the shard, or the rest of one that takes several turns.
 pub(crate) enum Order {
-    /// All exports are known: let clients in.
+    /// All exports are known: start to accept clients.
     LetIn,
     Edit(IntoIter<Edit>),
-    /// Count what each object sees, for whoever records it.
+    /// Begin to count what each object experiences, for recording.
     Record,
-    /// The pool's LUNs are in maps.
+    /// Serve the pool's LUNs from these maps.
     Maps(Box<MappedPool>),
     Open(Export),
-    /// Change a tree of the maps; the answer comes when it is durable.
+    /// Change a tree of the maps; answered when the change is durable.
     Administer {
         object: ObjectId,
         what: What,
         answer: Sender<Result<(), map::MapRefusal>>,
     },
-    /// Change several trees at one moment, or none.
+    /// Change several trees of the maps atomically.
     Together {
         changes: Vec<(ObjectId, What)>,
         answer: Sender<Result<(), map::MapRefusal>>,
     },
-    /// Have the maps keep what is known of the catalogue.
+    /// Have the maps store the state of the catalogue that they agree with.
     Agree {
         agreed: map::Agreed,
         answer: Sender<Result<(), map::MapRefusal>>,
     },
-    /// Bytes that would come free with each of some trees of the maps, together.
+    /// Count the bytes that would be freed if all of these trees were deleted together.
     Owned {
         trees: IntoIter<ObjectId>,
-        /// The one that is counted.
+        /// The tree that is being counted.
         owned: Option<Owned>,
-        /// What was counted.
+        /// Bytes of the trees counted before.
         bytes: u64,
         answer: Sender<u64>,
     },
-    /// Bytes that objects take in the maps.
+    /// Count the bytes that objects occupy in the maps.
     Used {
         objects: IntoIter<ObjectId>,
-        /// Those of the objects before.
+        /// The counts of the objects before.
         used: Vec<u64>,
         answer: Sender<Vec<u64>>,
     },
@@ -71,8 +71,8 @@ pub(crate) enum Order {
         object: ObjectId,
         size: u64,
     },
-    /// A volume is there, by that name, with room for so many bytes of files, these qtrees, and
-    /// these files of clients that are objects.
+    /// Add a volume: its name, the limit of its files in bytes, its qtrees, and those files of
+    /// clients that are objects.
     Volume {
         object: ObjectId,
         svm: String,
@@ -81,30 +81,30 @@ pub(crate) enum Order {
         qtrees: Vec<(ObjectId, String)>,
         files: Vec<FollowedFile>,
     },
-    /// Only these files of a volume are objects.
+    /// Replace the set of a volume's files that are objects.
     Follow {
         volume: ObjectId,
         files: Vec<FollowedFile>,
     },
-    /// Tell what became of files that are objects: another name, or none of what is gone.
+    /// Report renamed and deleted files that are objects; `None` stands for a deleted one.
     Followed(Sender<Vec<(ObjectId, Option<String>)>>),
-    /// Tell what clients made at a path of a volume, if it is a file, and the bytes that it takes.
+    /// Report the node at a path of a volume and the bytes that it occupies, if it is a file.
     ClientFile {
         volume: ObjectId,
         path: String,
         answer: Sender<Option<(NodeId, u64)>>,
     },
-    /// Tell how many bytes a file is long that is an object.
+    /// Report the length in bytes of a file that is an object.
     Length {
         file: ObjectId,
         answer: Sender<u64>,
     },
-    /// A volume has these files, and clients may have them.
+    /// Open a volume's files to clients.
     Files {
         object: ObjectId,
         tree: Box<FileTree>,
     },
-    /// Set whose the folder at a volume's top is.
+    /// Set owner and mode of a volume's top folder.
     SetTop {
         volume: ObjectId,
         set: SetNode,
@@ -116,28 +116,28 @@ pub(crate) enum Order {
         len: u64,
         answer: Sender<Result<Vec<u8>, Fault>>,
     },
-    /// Have all that clients changed on a volume be durable; told when it is.
+    /// Make all changes that clients made on a volume durable; answered when they are.
     SettleFiles {
         volume: ObjectId,
         answer: Sender<()>,
     },
-    /// Tell what clients made on a volume.
+    /// Report figures of the files that clients made on a volume.
     FilesSeen {
         volume: ObjectId,
         answer: Sender<FilesSeen>,
     },
-    /// Tell whether a volume has its files, and they are not being read.
+    /// Report whether a volume's files are available, that is, their tree has been read.
     HasFiles {
         volume: ObjectId,
         answer: Sender<bool>,
     },
-    /// Tell whether clients made something of that name at the top of a volume.
+    /// Report whether clients made an entry of that name in the top folder of a volume.
     HasFile {
         volume: ObjectId,
         name: String,
         answer: Sender<bool>,
     },
-    /// Offer it by another name; who is connected stays so.
+    /// Offer an object by another name; existing connections stay.
     Rename {
         object: ObjectId,
         svm: String,
@@ -149,13 +149,12 @@ pub(crate) enum Order {
     /// Divide the cache into these partitions, by number.
     Divide {
         sizes: Vec<(u32, Bytes)>,
-        /// Those that have no second level.
+        /// Partitions that do not use the second level.
         memory_only: Vec<u32>,
     },
-    /// Tell what memory is for.
+    /// Report the parts of the thread's memory.
     Memory(Sender<Vec<MemoryPart>>),
-    /// Keep so much in the cache at most, and unused buffers no longer than needed while memory is
-    /// short.
+    /// Limit the cache to this size. While memory is short, unused buffers are returned sooner.
     Limit {
         cache: Bytes,
         is_short: bool,
@@ -165,32 +164,32 @@ pub(crate) enum Order {
         object: ObjectId,
         partition: u32,
     },
-    /// A volume's place in the name space that NFS clients see.
+    /// Place a volume in the name space of NFS clients, or remove it from there.
     Join(ObjectId, Option<Junction>),
-    /// Tell what came of each partition of the cache, by number.
+    /// Report the counters of each partition of the cache, by number.
     Cache(Sender<BTreeMap<u32, CacheSeen>>),
-    /// Tell of the second level of the cache.
+    /// Report the state of the cache's second level.
     SecondLevel(Sender<Option<SecondSeen>>),
-    /// Limit each connection, and all together, with full credit.
+    /// Set the bandwidth limits of each connection and of all together, with full credit.
     LimitLink(LinkSettings),
-    /// Tell of the limits of connections.
+    /// Report the bandwidth limits and their counters.
     Link(Sender<LinkSeen>),
-    /// There is so much for the pool's data, what is taken included.
+    /// Set the space for the pool's data, in bytes, including what is used.
     Room(Bytes),
-    /// Tell what is taken of the pool's data.
+    /// Report the space that the pool's data uses.
     Space(Sender<Option<map::Usage>>),
-    /// Tell when all orders before are done.
+    /// Answer when all earlier orders have been carried out.
     Reach(Sender<()>),
-    /// Tell who is connected.
+    /// Report the number of connections to each object.
     Connected(Sender<Connected>),
-    /// Take them away from clients: with `force` from all, else from nobody if one is connected.
-    /// Told is who was.
+    /// Take objects offline for clients. Without `force` nothing is done if anybody is connected.
+    /// The answer has the connections to each.
     Withdraw {
         objects: Vec<ObjectId>,
         force: bool,
         answer: Sender<Result<Connected, Connected>>,
     },
-    /// Clients may have them again.
+    /// Let clients use these objects again.
     Offer {
         objects: Vec<ObjectId>,
     },

@@ -6,9 +6,9 @@
 //!          one turn of the ring: submit everything, wait for the next event or the gate's time
 //! ```
 //!
-//! A session is let go on when something of its own ends. One that waits for what others hold
-//! (memory, room in the gate or the ring) or for its turn is in `waiting`, and goes on when that is
-//! there (see `turns`).
+//! A session runs when one of its own jobs or requests completes. A session that waits for what
+//! others hold (memory, room in the gate or the ring), or for its turn, is listed in `waiting` and
+//! runs when that is available (see `turns`).
 
 mod accepting;
 mod alone;
@@ -51,21 +51,20 @@ use std::sync::mpsc::{Receiver, Sender};
 use store::{CacheSettings, SecondFile, Served};
 use uring::{Done, Io, Port};
 
-/// How long a stopping shard takes at most to bring everything to the disk.
+/// Deadline for a stopping shard to write everything to disk.
 const SETTLE_TIME: Span = Span::from_secs(5);
 
-/// How often deadlines of connections are looked at, and listeners that could not accept are tried
-/// again.
+/// How often deadlines of connections are checked and failed accepts are retried.
 const DEADLINE_LOOK: Span = Span::from_millis(500);
 
-/// Memory that is given back to the system at a look, if nobody used it for ten of them: a fraction
-/// of a millisecond's work.
+/// Most memory that is returned to the system in one check, of buffers that were unused for ten
+/// checks (5 s): a fraction of a millisecond's work.
 const GIVEN_BACK: Bytes = Bytes::mib(64);
 
-/// Ring tokens of listeners have this bit; the rest are sessions'.
+/// Ring tokens of listeners have this bit set; all others belong to sessions.
 const LISTENER: u64 = 1 << 63;
 
-/// The thread's side.
+/// The state of the data thread.
 pub(crate) struct Owner {
     io: Io,
     port: Port,
@@ -78,42 +77,42 @@ pub(crate) struct Owner {
     accounts: Accounts,
     limits: ServerLimits,
     cache: Option<CacheSettings>,
-    /// Until the maps are there.
+    /// Set until the pool's maps have been opened.
     second_level: Option<SecondFile>,
     claims: Claims,
     replies: ReplyTimes,
     notices: Notices,
     listeners: Vec<Accepting>,
-    /// Clients may come in. Before all exports are known they wait in the kernel: one that came
-    /// back after a new start must not hear that its export does not exist.
+    /// Clients are accepted. Until all exports are known, connections wait in the kernel: a client
+    /// that reconnects after a restart must not be told that its export does not exist.
     is_open: bool,
     sessions: Vec<Option<Session>>,
     free: Vec<u32>,
-    /// Connections that are only there to be told to go.
+    /// Connections that exist only to be told that they are refused.
     refused: u32,
-    /// Connections from each address, those that are told to go not counted.
+    /// Connections from each address, without the refused ones.
     callers: HashMap<IpAddr, u32>,
-    /// Sessions that wait for what others hold, or for their turns.
+    /// Sessions that wait for a resource or for their turn.
     waiting: Waiting,
-    /// Requests that may still come in before the next look.
+    /// How many more requests may be admitted in this round.
     room: u32,
-    /// What messages claim that were handed to the kernel since the last turn, in bytes.
+    /// Bytes claimed by messages that were handed to the kernel since the last turn.
     leaving: u64,
-    /// Somebody goes on when one of them is sent.
+    /// A session can continue as soon as one of those sends completes.
     send_awaited: bool,
-    /// Something was given back since the waiting sessions were tried.
+    /// A resource was released since waiting sessions were last tried.
     freed_for_sessions: bool,
-    /// The same for the store, which was polled.
+    /// The same for the store, since it was last polled.
     freed_for_store: bool,
     orders: Receiver<Order>,
-    /// What is left of the order under way.
+    /// The unfinished rest of the current order.
     order: Option<Order>,
-    /// The last turn had no more steps for orders: some may wait.
+    /// The last turn ran out of steps for orders, so more may be queued.
     ordered: bool,
-    /// No orders come any more: the server stops, at the latest then.
+    /// The server is stopping, and this is its deadline. Set when the channel of orders closes.
     stopping: Option<Time>,
-    /// How far the gate lets a limit run behind: a turn that ends later than this after its time
-    /// costs rate.
+    /// How far the gate lets a limit fall behind: a turn that wakes up later than its deadline by
+    /// more than this costs rate.
     tolerance: Span,
     looked: Time,
     cpu: Span,
@@ -122,18 +121,18 @@ pub(crate) struct Owner {
     holding: Holding,
     alone: Alone,
     turns: u64,
-    /// Processor time of the longest turn in which something of the administration went on, since
-    /// it was last told.
+    /// Processor time of the longest turn that included work for the administration, since it was
+    /// last reported.
     longest_turn: Span,
-    /// Processor time from which this turn is measured, if something goes on in it.
+    /// Processor time at the start of this turn, if it includes work for the administration.
     measured_from: Option<Span>,
     done: Vec<Done>,
     completions: Vec<Completion>,
     touched: Vec<u32>,
-    /// Which of the sessions with replies is let go on first; another one each time.
+    /// Which of the sessions with replies runs first; it rotates.
     lead: usize,
     scratch: Vec<u8>,
-    /// Who waits for a change of the maps, by its number.
+    /// Who waits for a change of the maps, by the number of the change.
     administered: HashMap<u64, Sender<Result<(), map::MapRefusal>>>,
     answers: Vec<map::Ended>,
 }
@@ -215,7 +214,7 @@ impl Owner {
         }
     }
 
-    /// Submits everything and waits.
+    /// Submits everything, then waits for the next event or deadline.
     fn turn(&mut self, now: Time) -> Time {
         self.turns += 1;
         if let Some(is_alone) = self.alone.change(now, self.gate.has_floors()) {
@@ -224,7 +223,7 @@ impl Owner {
         let next_look = now + DEADLINE_LOOK;
         let is_send_awaited = self.is_send_awaited();
         (self.leaving, self.send_awaited) = (0, false);
-        // Others wait for what was given back after they were asked: they must not sleep on it.
+        // Resources were released after their waiters had been tried: do not sleep on that.
         let again = self.has_work() || !self.completions.is_empty();
         let wakeup = if again { Wakeup::Now } else { self.gate.next_wakeup() };
         let wakeup = wakeup.sooner(self.waiting.link_opens().map_or(Wakeup::Idle, Wakeup::At));
@@ -245,8 +244,8 @@ impl Owner {
         now
     }
 
-    /// Until when no receive begins. While requests are at the disk or wait at the gate, others are
-    /// received as they come.
+    /// Until when receives are held back. Never while requests are at the disk or queued in the
+    /// gate: then further ones are received as they come.
     fn held(&mut self, now: Time) -> Option<Time> {
         let index = self.holding.candidate(now)?;
         let GateStatus { queued, in_flight, .. } = self.gate.status();
@@ -254,7 +253,7 @@ impl Owner {
         self.holding.until(now, || session.replies(now, &self.io))
     }
 
-    /// Submits everything, and looks until something has come or it is that time; orders wait.
+    /// Submits everything, then busy-polls until something completes or `until`. Orders wait.
     fn wait_awake(&mut self, began: Time, until: Time) -> Time {
         let mut now = self.io.look();
         while now < until && !self.io.has_ended() {
@@ -265,7 +264,7 @@ impl Owner {
         now
     }
 
-    /// Whether there is something to look at from time to time.
+    /// Whether something needs a periodic check.
     fn has_deadlines(&self) -> bool {
         self.stopping.is_some()
             || self.connections() > 0
@@ -278,7 +277,7 @@ impl Owner {
         (self.sessions.len() - self.free.len()) as u32
     }
 
-    /// Takes what the ring brought: connections, bytes that came, messages that went.
+    /// Handles the completions of the ring: new connections, received bytes, sent messages.
     fn take_events(&mut self, now: Time) {
         let mut done = std::mem::take(&mut self.done);
         self.port.reap(&mut done);
@@ -298,7 +297,8 @@ impl Owner {
         self.done = done;
     }
 
-    /// Moves requests through the gate and writes their replies, as far as it goes without waiting.
+    /// Moves requests through the gate and writes their replies, as far as possible without
+    /// waiting.
     fn move_requests(&mut self, now: Time) {
         let mut completions = std::mem::take(&mut self.completions);
         self.freed_for_store = false;
@@ -317,7 +317,7 @@ impl Owner {
             }
             self.accounts.completed(&completion);
             if !self.sessions.get(index as usize).is_some_and(Option::is_some) {
-                // A session stays until its last request has ended.
+                // A session outlives its last request.
                 debug_assert!(false, "a completion for nobody: {completion:?}");
                 completion.buf.take().into_iter().for_each(|buf| self.io.give(buf));
                 continue;
@@ -331,8 +331,8 @@ impl Owner {
         self.completions = completions;
         self.try_those_who_wait(now);
         if !touched.is_empty() {
-            // Whoever is answered first asks again first, and so comes into the next round more
-            // often than the last.
+            // The client that is answered first also asks again first, and would be in the next
+            // round more often than the others.
             self.lead = (self.lead + 1) % touched.len();
             touched.rotate_left(self.lead);
         }
@@ -342,14 +342,14 @@ impl Owner {
         self.touched = touched;
         self.take_turns(now);
         self.advance_files(now);
-        // What the sessions just asked goes on its way before the ring waits.
+        // Requests that the sessions just submitted start before the ring waits.
         if self.gate.next_wakeup() == Wakeup::Now {
             self.gate.poll(now, &mut self.completions);
         }
         self.tell_administration();
     }
 
-    /// Brings what clients wrote and did not flush to the disk, and the maps' tables up to date.
+    /// Writes clients' unflushed data to disk and brings the tables of the maps up to date.
     fn settle(&mut self, mut now: Time) {
         let until = now + SETTLE_TIME;
         now = self.settle_files(now, until);
@@ -359,7 +359,7 @@ impl Owner {
         }
     }
 
-    /// Goes on until the answer of that number, or until that time.
+    /// Polls until the change of that number has been answered, or until the deadline.
     fn settle_until(&mut self, mut now: Time, until: Time, number: u64) -> Time {
         while now < until {
             self.gate.inner_mut().poll(now, &mut self.completions);
@@ -368,7 +368,7 @@ impl Owner {
                 break;
             }
             now = self.io.turn(Some(until));
-            // Nobody is left to hear of anything else.
+            // No session is left that could need another completion.
             self.port.reap(&mut self.done);
             self.done.clear();
         }
@@ -466,7 +466,7 @@ impl Owner {
             };
             let client = session.caller().to_string();
             tracing::warn!(client, "connection closed: the limit `{limit}` is met");
-            // One that has nothing to ask for a while loses nothing by it.
+            // Closing an idle connection is not worth an event.
             if limit != "idle_time" {
                 let text = format!("{client}: the limit `{limit}` is met");
                 around.notices.note(EventKind::ClientClosed, format!("{client} {limit}"), text);
@@ -487,8 +487,8 @@ impl Owner {
         self.each_session(now, |session, around| session.drain(around));
     }
 
-    /// Whether a stopping shard is done: nobody is left, or those who are do not take their
-    /// answers.
+    /// Whether a stopping shard is done: all connections have ended, or the deadline has passed and
+    /// the rest are abandoned.
     fn is_over(&mut self, now: Time) -> bool {
         let Some(until) = self.stopping else { return false };
         if now > until {

@@ -1,5 +1,6 @@
-//! The registry's records as the catalogue's rows, and back. The settings of a policy group are
-//! JSON there: this file's own types, because types of the core do not know how they are stored.
+//! Converts the registry's records to rows of the catalogue and back. The settings of a policy
+//! group are stored as JSON, with types of this file: the core's types do not know how they are
+//! stored.
 
 use admin::{
     Administration, CachePartition, CloneOrigin, FileNode, ObjectDetails, Partitions, Snapshot, SnapshotLeaf,
@@ -17,7 +18,7 @@ use store::{Changes, Contents, Kind, ObjectRow, PartitionRow, PolicyRow, Snapsho
 const _: () =
     assert!(store::BUILT_IN_POLICIES == qos::BUILT_IN_GROUPS, "groups without rows are those that are built in");
 
-/// A row that cannot be read back.
+/// A row that cannot be read.
 #[derive(Debug, thiserror::Error)]
 #[error("catalogue: policy group {name}: {reason}")]
 pub struct UnreadablePolicy {
@@ -25,7 +26,7 @@ pub struct UnreadablePolicy {
     reason: String,
 }
 
-/// The rows to keep of what a command touched, as the administration has it now.
+/// The rows to write for what a command touched, in the administration's present state.
 pub(crate) fn changes_of(administration: &Administration, touched: &Touched) -> Changes {
     let Administration { registry, snapshots, partitions, .. } = administration;
     let Touched { objects, groups, snapshots: numbers, partitions: parts } = touched;
@@ -40,7 +41,7 @@ pub(crate) fn changes_of(administration: &Administration, touched: &Touched) -> 
     }
 }
 
-/// What the registry is restored from. `used` tells the bytes that an object takes.
+/// The records that the registry is restored from. `used` returns the bytes that an object uses.
 pub(crate) fn records_of(contents: &Contents, used: impl Fn(&ObjectRow) -> u64) -> Result<Catalogue, UnreadablePolicy> {
     Ok(Catalogue {
         objects: contents.objects.values().map(|row| object_record(row, used(row))).collect(),
@@ -50,27 +51,27 @@ pub(crate) fn records_of(contents: &Contents, used: impl Fn(&ObjectRow) -> u64) 
     })
 }
 
-/// Whether a server would take what a catalogue holds.
+/// Checks that a server would accept a catalogue.
 ///
 /// # Errors
-/// In one line, what it breaks.
+/// In one line, the rule that it breaks.
 pub fn check_catalogue(contents: &Contents) -> Result<(), String> {
     let records = records_of(contents, |_| 0).map_err(|error| error.to_string())?;
     let restored = Registry::restore(RegistrySettings::default(), &records);
     restored.map(|_| ()).map_err(|refusal| format!("catalogue: {refusal}"))
 }
 
-/// The snapshots that were kept.
+/// The snapshots in the catalogue.
 pub(crate) fn snapshots_of(contents: &Contents) -> Snapshots {
     Snapshots::new(contents.snapshots.values().map(snapshot))
 }
 
-/// The LUNs that are offline.
+/// The offline LUNs in the catalogue.
 pub(crate) fn offline_of(contents: &Contents) -> BTreeSet<ObjectId> {
     contents.objects.values().filter(|row| row.offline).map(|row| ObjectId(row.id)).collect()
 }
 
-/// The partitions of the cache that were kept.
+/// The cache partitions in the catalogue.
 pub(crate) fn partitions_of(contents: &Contents) -> Partitions {
     Partitions::new(contents.partitions.values().map(|row| CachePartition {
         id: row.id,
@@ -87,8 +88,8 @@ fn partition_row(partition: &CachePartition) -> PartitionRow {
     PartitionRow { id: *id, name: name.clone(), size: *size, volumes, memory_only: *memory_only }
 }
 
-/// What is kept of objects beside their sizes and policies. An operating system of another version
-/// is what a host sees in any case: a plain block device.
+/// The details of objects beyond sizes and policies. An operating system type that this version
+/// does not know is read as the default: hosts see a plain block device in any case.
 pub(crate) fn details_of(contents: &Contents) -> BTreeMap<ObjectId, ObjectDetails> {
     let details = |row: &ObjectRow| ObjectDetails {
         os_type: row.os_type.as_ref().and_then(|word| word.parse().ok()).unwrap_or_default(),
@@ -339,7 +340,7 @@ impl From<&AdaptivePolicy> for Adaptive {
 }
 
 impl Adaptive {
-    /// The policy, or what in it is not of this version.
+    /// The policy, or what this version does not understand in it.
     fn policy(self) -> Result<AdaptivePolicy, String> {
         let adaptive = self;
         let density = |rate: Rate| Density { iops: Iops(rate.iops), per: if rate.per_gb { Per::Gb } else { Per::Tb } };
@@ -415,7 +416,7 @@ mod tests {
         }
     }
 
-    /// What the catalogue holds after some lines, kept one after the other.
+    /// The contents of the catalogue after some commands, stored one after the other.
     fn kept(lines: &[&str]) -> (Administration, Contents) {
         let (mut administration, mut contents) =
             (Administration::new(RegistrySettings::default()), Contents::default());

@@ -1,5 +1,6 @@
-//! How NFS clients learn of our port: most ask the port mapper of the machine, at port 111, and so
-//! does `showmount`. Where one runs (`rpcbind`) it is told; or we answer there ourselves.
+//! How NFS clients learn of our port. Most ask the port mapper of the machine at port 111, and so
+//! does `showmount`. If one runs (`rpcbind`), we register with it; or we answer at that port
+//! ourselves.
 
 use ::nfs::portmap::{self, Mapping, TCP};
 use ::nfs::record::{self, Joiner};
@@ -13,29 +14,30 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
-/// What is done for clients to learn of the port.
+/// How clients learn of the port.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Portmap {
-    /// Nothing: clients are told by people.
+    /// Not from us: people have to tell them.
     #[default]
     Off,
-    /// The port mapper of this machine is told, if one runs.
+    /// Registers with the port mapper of this machine, if one runs.
     Register,
-    /// Port 111 is answered, too.
+    /// Answers at port 111 as well.
     Serve,
 }
 
-/// What we speak: NFS and MOUNT, both at one port.
+/// The programs that we serve, NFS and MOUNT, both at one port.
 const SPOKEN: [(u32, u32); 2] = [(::nfs::PROGRAM, ::nfs::VERSION), (mount::PROGRAM, mount::VERSION)];
 
-/// How long the port mapper may take for anything.
+/// Timeout of the port mapper.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// Writes what a port mapper answers, behind the head of its reply; `None` for what it does not do.
+/// Writes the result of a port mapper call after the head of its reply; `None` for a procedure that
+/// is not supported.
 ///
 /// # Errors
-/// The arguments break a rule, or are not here whole.
+/// The arguments are invalid or incomplete.
 pub(crate) fn put_result(
     procedure: u32,
     reader: &mut Reader<'_>,
@@ -48,7 +50,7 @@ pub(crate) fn put_result(
         portmap::DUMP => portmap::put_all(out, known),
         portmap::GET_PORT => {
             let asked = Mapping::read(reader)?;
-            // A caller of another version is told by the program itself which it speaks.
+            // Any version matches: the program itself tells the caller which ones it supports.
             let is_it = |one: &Mapping| (one.program, one.protocol) == (asked.program, asked.protocol);
             put_u32(out, known.find(is_it).map_or(0, |one| one.port));
         }
@@ -67,7 +69,7 @@ fn mapping(program: u32, version: u32, port: u16) -> Mapping {
     Mapping { program, version, protocol: TCP, port: port.into() }
 }
 
-/// The port mapper of this machine knows of our port, until this is dropped.
+/// A registration with the machine's port mapper, until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Registration {
     mapper: SocketAddr,
@@ -75,8 +77,8 @@ pub(crate) struct Registration {
 }
 
 impl Registration {
-    /// Tells it, if one runs. What cannot be is warned of: whoever knows the port is served all the
-    /// same.
+    /// Registers, if a port mapper runs. Failures only cause a warning: clients that know the port
+    /// are served all the same.
     pub(crate) fn with_local(port: u16) -> Option<Registration> {
         Registration::at(SocketAddr::from((Ipv4Addr::LOCALHOST, portmap::PORT)), port)
     }
@@ -109,7 +111,7 @@ impl Registration {
                 let text = format!("another server has port {known} registered for program {program}");
                 return Err(Error::new(ErrorKind::AddrInUse, text));
             }
-            // Of one that was killed.
+            // Removes the registration of a server that was killed.
             self.ask(&mut stream, portmap::UNSET, &mapping(program, version, 0))?;
             if self.ask(&mut stream, portmap::SET, &mapping(program, version, self.port))? != 1 {
                 return Err(Error::new(ErrorKind::PermissionDenied, format!("it refuses program {program}")));
@@ -118,7 +120,7 @@ impl Registration {
         Ok(())
     }
 
-    /// Whether somebody listens at a port of this machine.
+    /// Whether something listens at a port of this machine.
     fn answers(&self, port: u16) -> bool {
         TcpStream::connect_timeout(&SocketAddr::new(self.mapper.ip(), port), PATIENCE).is_ok()
     }
@@ -130,7 +132,7 @@ impl Registration {
         Ok(stream)
     }
 
-    /// Asks one thing; each answer is a number.
+    /// Makes one call; every result is a number.
     fn ask(&self, stream: &mut TcpStream, procedure: u32, mapping: &Mapping) -> std::io::Result<u32> {
         let (program, version) = (portmap::PROGRAM, portmap::VERSION);
         let mut out = Vec::new();
@@ -171,7 +173,7 @@ impl Drop for Registration {
         let Ok(mut stream) = self.connect() else { return };
         for (program, version) in SPOKEN {
             let asked = mapping(program, version, 0);
-            // What is not ours any more stays.
+            // A registration that is not ours any more stays.
             if self.ask(&mut stream, portmap::GET_PORT, &asked).is_ok_and(|known| known == u32::from(self.port)) {
                 let _ = self.ask(&mut stream, portmap::UNSET, &asked);
             }
@@ -179,9 +181,9 @@ impl Drop for Registration {
     }
 }
 
-/// A port mapper's port by UDP, which many clients ask and no other: answered by a thread of its
-/// own until this is dropped, as nothing of ours depends on it. What is listed is not told there:
-/// whoever forges where a question came from would have us send more than he did.
+/// A port mapper's UDP port, which many clients use exclusively. A thread of its own answers it
+/// until this is dropped. The list of programs is not served there: a forged source address would
+/// make us send more bytes than the attacker does.
 pub(crate) struct Datagrams {
     address: SocketAddr,
     is_over: Arc<AtomicBool>,
@@ -189,10 +191,10 @@ pub(crate) struct Datagrams {
 }
 
 impl Datagrams {
-    /// Answers at that address that NFS is at `port`.
+    /// Answers at `address` that NFS is at `port`.
     ///
     /// # Errors
-    /// The port of the port mapper cannot be had there.
+    /// The port mapper's port cannot be bound there.
     pub(crate) fn serve(address: IpAddr, port: u16) -> std::io::Result<Datagrams> {
         let socket = UdpSocket::bind((address, portmap::PORT))?;
         socket.set_read_timeout(Some(PATIENCE))?;
@@ -214,7 +216,7 @@ impl Datagrams {
     }
 }
 
-/// Answers a question; what is none, or asks for a list, is not.
+/// Answers a call. Malformed calls and requests for the list are not answered.
 fn answer_datagram(came: &[u8], port: u16, out: &mut Vec<u8>) -> Result<(), XdrError> {
     let mut reader = Reader::new(came);
     let Called::Call(head) = rpc::read_call(&mut reader)? else { return Ok(()) };
@@ -236,7 +238,7 @@ fn answer_datagram(came: &[u8], port: u16, out: &mut Vec<u8>) -> Result<(), XdrE
 impl Drop for Datagrams {
     fn drop(&mut self) {
         self.is_over.store(true, Ordering::Relaxed);
-        // It may be waiting for a question.
+        // Wakes the thread if it waits for a call.
         let _ = UdpSocket::bind((self.address.ip(), 0)).and_then(|socket| socket.send_to(&[], self.address));
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -248,7 +250,7 @@ impl Drop for Datagrams {
 mod tests {
     use super::*;
 
-    /// A question by UDP is answered in no more bytes than it has; a list is not told there.
+    /// A call over UDP is answered with no more bytes than it has; the list is not served there.
     #[test]
     fn questions_by_udp_are_answered_and_lists_are_not() {
         let ask = |version, procedure, arguments: Option<Mapping>| {

@@ -1,10 +1,10 @@
-//! Answers to calls that must not be done twice: a client whose connection was lost sends again
-//! what was not answered, by the same number. A REMOVE that was done is then answered as it was the
-//! first time, and not with `NOENT`.
+//! The duplicate request cache: replies to calls that must not be executed twice. A client whose
+//! connection was lost resends unanswered calls with the same number. A REMOVE that was executed is
+//! then answered as it was the first time, and not with `NOENT`.
 //!
-//! A call is known again by where it comes from, its number, and a checksum of all that it says: a
-//! client that begins anew with numbers that it had before says something else by them. Linux and
-//! FreeBSD have the same, and as theirs it does not outlive the server.
+//! A call is recognised by its client's address, its number, and a checksum of its contents: a
+//! client that restarts may reuse numbers for other calls. Linux and FreeBSD have the same cache,
+//! and as with theirs, it does not survive a restart of the server.
 
 use crate::volume_files::AllFiles;
 use block::{ObjectId, Span};
@@ -12,15 +12,15 @@ use std::collections::{HashMap, VecDeque};
 use std::hash::{DefaultHasher, Hasher as _};
 use std::net::IpAddr;
 
-/// Answers that are kept of one client: more than any has under way of such calls.
+/// Replies that are kept for one client: more than any has of such calls in flight.
 const ANSWERS_MAX: usize = 256;
-/// Bytes of answers of all clients, some 350 each. Beyond them the client goes that was not heard
-/// of for the longest time.
+/// Bytes of replies that are kept for all clients, some 350 each. Beyond it, the client that was
+/// silent for longest is dropped.
 const BYTES_MAX: usize = 8 << 20;
-/// How long one is kept: Linux' clients send again after 60 s.
+/// How long a reply is kept. Linux clients resend after 60 s.
 const KEPT: Span = Span::from_secs(120);
 
-/// What a call is known again by.
+/// What identifies a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct CallMark {
     xid: u32,
@@ -28,7 +28,7 @@ pub(crate) struct CallMark {
 }
 
 impl CallMark {
-    /// Of a call as it came, its number in front.
+    /// Of a received call, whose number comes first.
     pub(crate) fn of(xid: u32, bytes: &[u8]) -> CallMark {
         let mut hasher = DefaultHasher::new();
         hasher.write(bytes);
@@ -36,17 +36,18 @@ impl CallMark {
     }
 }
 
-/// A call that was done, and its answer, which goes when a record of its volume is durable.
+/// An executed call and its reply, which is sent once a record of its volume is durable.
 #[derive(Clone, Debug)]
 pub(crate) struct Answered {
     pub volume: ObjectId,
     pub record: u64,
-    /// Which reading of the volume's files it was done to: what came of it may be gone in another.
+    /// The reading of the volume's files that it was applied to; its effect may be missing in
+    /// another.
     pub reading: u64,
     pub reply: Box<[u8]>,
 }
 
-/// All that are kept, by where they came from.
+/// All kept replies, by client.
 #[derive(Debug, Default)]
 pub(crate) struct Repeats {
     clients: HashMap<Option<IpAddr>, VecDeque<(CallMark, Span, Answered)>>,
@@ -54,13 +55,13 @@ pub(crate) struct Repeats {
 }
 
 impl Repeats {
-    /// The answer of a call that was done already; `now` is the time since 1970.
+    /// The reply of a call that was already executed; `now` is the time since 1970.
     fn find(&self, now: Span, from: Option<IpAddr>, mark: CallMark) -> Option<&Answered> {
         let done = self.clients.get(&from)?.iter().rev().find(|(known, ..)| *known == mark);
         done.filter(|(_, at, _)| *at + KEPT > now).map(|(.., answered)| answered)
     }
 
-    /// Keeps an answer.
+    /// Keeps a reply.
     pub(crate) fn keep(&mut self, now: Span, from: Option<IpAddr>, mark: CallMark, answered: Answered) {
         let Repeats { clients, bytes } = self;
         let kept = clients.entry(from).or_default();
@@ -79,7 +80,7 @@ impl Repeats {
 }
 
 impl AllFiles {
-    /// The answer of a call that was done already, to the files that a volume still has.
+    /// The reply of a call that was already executed on the present reading of the volume's files.
     pub(crate) fn done_before(&self, now: Span, from: Option<IpAddr>, mark: CallMark) -> Option<&Answered> {
         let done = self.repeats.find(now, from, mark)?;
         (self.reading(done.volume) == done.reading).then_some(done)
@@ -104,8 +105,8 @@ mod tests {
         Some(IpAddr::V4((0x0a00_0000 + last).into()))
     }
 
-    /// The same call of the same client is found, for two minutes; another call by its number, or
-    /// the same of another client, is not.
+    /// The same call of the same client is found for two minutes. Another call with its number, or
+    /// the same call of another client, is not.
     #[test]
     fn a_call_is_known_by_client_number_and_what_it_says() {
         let second = Span::from_secs;
@@ -119,7 +120,7 @@ mod tests {
         assert_eq!((find(101, from(2), mark), find(101, None, mark)), (None, None));
         assert_eq!(find(101, from(1), CallMark::of(7, b"remove b")), None);
         assert_eq!(find(101, from(1), CallMark::of(8, b"remove a")), None);
-        // What it was done to is not there any more.
+        // The files that it was applied to have been read anew.
         let mut files = AllFiles::default();
         files.repeats = repeats;
         assert!(files.done_before(second(101), from(1), mark).is_some());
@@ -128,7 +129,8 @@ mod tests {
         assert!(files.done_before(second(102), from(1), mark).is_none());
     }
 
-    /// 256 answers a client, and 8 MiB of all: the one that was quiet the longest goes.
+    /// At most 256 replies for each client, and 8 MiB for all: the client that was silent for
+    /// longest is dropped.
     #[test]
     fn what_is_kept_is_bounded() {
         let mut repeats = Repeats::default();

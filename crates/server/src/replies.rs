@@ -1,19 +1,20 @@
-//! How long replies are on their way into the network: from when one is written until the kernel
-//! has taken its last byte. Counted a send and not a reply, so that a request costs one addition.
-//! What a request waited for limits of the link is added: both are time in the network.
+//! How long replies take to reach the network: from when a reply is written until the kernel has
+//! taken its last byte. It is computed once for each send and not for each reply, so a request
+//! costs one addition. Time that a request waited for the link limit is included: both are time in
+//! the network.
 
 use block::{ObjectId, Span};
 
-/// Sums by object since they were last taken.
+/// Sums by object since the last query.
 #[derive(Debug, Default)]
 pub(crate) struct ReplyTimes {
-    /// Where an object's sum is, plus one; 0 without.
+    /// The index of an object's sum plus one, or 0 if it has none.
     places: Vec<u32>,
     sums: Vec<(ObjectId, Span)>,
 }
 
 impl ReplyTimes {
-    /// Replies of an object's requests took so long, added up.
+    /// Adds the time that replies of an object took.
     pub fn add(&mut self, object: ObjectId, took: Span) {
         let index = object.0 as usize;
         if index >= self.places.len() {
@@ -29,7 +30,7 @@ impl ReplyTimes {
         }
     }
 
-    /// Hands out what there is and starts anew.
+    /// Returns the sums and starts anew.
     pub fn take(&mut self) -> Vec<(ObjectId, Span)> {
         for (object, _) in &self.sums {
             self.places[object.0 as usize] = 0;
@@ -38,7 +39,8 @@ impl ReplyTimes {
     }
 }
 
-/// When replies were written that are sent together, added up. It may wrap: only differences count.
+/// The times at which replies of one send were written, summed up. The sum may wrap, since only
+/// differences count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Written {
     count: u32,
@@ -46,13 +48,13 @@ pub(crate) struct Written {
 }
 
 impl Written {
-    /// One more, written now.
+    /// Adds a reply that is written now.
     pub fn add(&mut self, now: block::Time) {
         self.count += 1;
         self.nanos = self.nanos.wrapping_add(now.as_nanos());
     }
 
-    /// How long they all waited together until now.
+    /// How long all of them together have waited until now.
     pub fn until(self, now: block::Time) -> Span {
         Span::from_nanos(now.as_nanos().wrapping_mul(self.count.into()).wrapping_sub(self.nanos))
     }
@@ -75,8 +77,8 @@ mod tests {
         assert_eq!(times.take(), [(ObjectId(7), Span::from_micros(3))]);
     }
 
-    /// Three replies at 10, 20 and 40 ms, sent at 50 ms, waited 40 + 30 + 10 ms; by a clock so far
-    /// on that the sum of their times wraps.
+    /// Three replies at 10, 20 and 40 ms, sent at 50 ms, waited for 40 + 30 + 10 ms. The clock is
+    /// so far on that the sum of the times wraps.
     #[test]
     fn a_sum_of_times_that_wraps_still_tells_the_wait() {
         let begin = Time::from_nanos(u64::MAX / 2);

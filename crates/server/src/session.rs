@@ -1,4 +1,4 @@
-//! One NBD connection, from its first byte to its last.
+//! One client connection (NBD or NFS), from its first byte to its last.
 //!
 //! ```text
 //!            ┌─ Receive ◄── ring ─────────────────────────┐
@@ -8,14 +8,13 @@
 //!          payload ────────►  message (headers and data of many replies) ──► Send ──► ring
 //! ```
 //!
-//! At most one receive and one send are at the kernel. While a send is under way, further replies
-//! gather in the next message, so a busy connection answers many requests with one call. When a
-//! limit is met nothing more is parsed and nothing received: the client's own socket buffer fills
-//! and it waits. What ends that wait is an end of its own (a send, a request), or others must give
-//! something back first, or it is not its turn; then [`Session::waits`] says so and the shard lets
-//! it go on.
+//! At most one receive and one send are at the kernel. While a send is in flight, further replies
+//! are gathered in the next message, so a busy connection answers many requests with one call. When
+//! a limit is reached, nothing more is parsed or received, so the client's own socket buffer fills
+//! up (back-pressure). The session continues when one of its sends or requests completes. If it
+//! waits for others or for its turn, [`Session::waits`] says so and the shard runs it later.
 //!
-//! Nothing is read for a client who does not take what was read for it: see [`WINDOW`].
+//! Little is read from the store for a client that does not take its replies: see [`WINDOW`].
 
 mod handshake;
 mod inbox;
@@ -47,75 +46,75 @@ use store::Served;
 use tls::TlsLink;
 use uring::{Done, FileId, Io, Port};
 
-/// What a session needs of its shard for a moment.
+/// The parts of the shard that a session works with during one call.
 pub(crate) struct Around<'a> {
     pub now: Time,
     pub io: &'a Io,
     pub port: &'a Port,
     pub gate: &'a mut Gate<Served>,
     pub exports: &'a Exports,
-    /// What clients made on volumes.
+    /// The files that clients made on volumes.
     pub files: &'a mut crate::volume_files::AllFiles,
     pub access: &'a Access,
     pub tls: Option<&'a Tls>,
     pub limits: &'a ServerLimits,
     pub claims: &'a mut Claims,
-    /// How long replies took into the network.
+    /// Times that replies took to reach the network.
     pub replies: &'a mut ReplyTimes,
-    /// What connections may carry.
+    /// Bandwidth limits of connections.
     pub link: &'a mut LinkMeter,
-    /// What is worth an event.
+    /// Collects events for the event log.
     pub notices: &'a mut Notices,
-    /// Requests that may still come in.
+    /// How many more requests may be admitted in this round.
     pub room: &'a mut u32,
-    /// Kept for its memory.
+    /// Reused to avoid allocation.
     pub scratch: &'a mut Vec<u8>,
 }
 
-/// Which of a session's two jobs at the kernel a token means.
+/// The two jobs that a session can have at the kernel; part of the ring's token.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Direction {
     Receive,
     Send,
 }
 
-/// A connection.
+/// One client connection.
 pub(crate) struct Session {
-    /// Its number in the shard: the high half of its requests' tags.
+    /// Its number in the shard, and the high half of the tags of its requests.
     index: u32,
     socket: FileId,
-    /// Whom it is with, as far as that is known.
+    /// The client, as far as it is known.
     caller: Caller,
     phase: Phase,
-    /// When the handshake must be over.
+    /// Deadline of the handshake.
     deadline: Time,
-    /// When the client last said something.
+    /// When the client last sent something.
     heard: Time,
-    /// Bytes to be parsed.
+    /// Received bytes that are not parsed yet.
     rx: Inbox,
-    /// What the kernel's receive fills, if one is under way.
+    /// What the receive in flight fills, if there is one.
     receiving: Option<Filling>,
     tx: Sender,
     tls: Option<Box<TlsLink>>,
     ending: Ending,
-    /// Bytes that had come when the server stopped and were not read yet; `None` when there is
-    /// nothing more to read of them.
+    /// Bytes that had arrived when the server began to stop and are not read yet; `None` if it does
+    /// not stop, or nothing more is to be read.
     overtime: Option<u64>,
-    /// Requests that were taken on and have not ended, by the low half of their tags.
+    /// Requests in flight, by the low half of their tags.
     pending: Vec<Option<Pending>>,
     free: Vec<u32>,
     /// What its requests take of the limits until their replies are sent.
     load: Load,
-    /// What its requests may take of the memory until their replies are sent, in bytes.
+    /// How much memory its requests may claim until their replies are sent, in bytes.
     window: u64,
-    /// Requests that it may still let in before it is others' turn.
+    /// How many more requests it may admit in this turn.
     portion: u32,
     waits: Option<Wait>,
-    /// What the shard knows it to wait for.
+    /// What the shard has it listed as waiting for.
     pub(crate) listed: Option<Wait>,
-    /// It is only there to be told to go.
+    /// It exists only to be told that it is refused.
     pub(crate) is_refused: bool,
-    /// What it uses was taken away: nothing of it reaches the gate any more.
+    /// The LUN or file it uses was taken offline: none of its requests reaches the gate any more.
     is_cut: bool,
 }
 
@@ -128,44 +127,44 @@ enum Phase {
 /// A connection in its handshake.
 struct Shaking {
     handshake: ServerHandshake,
-    /// The client may encrypt: TLS begins when the answer to its `STARTTLS` is on its way.
+    /// The client has asked for TLS, which begins once the answer to its `STARTTLS` is sent.
     upgrades: bool,
 }
 
-/// What a receive brings bytes into.
+/// The buffer that a receive fills.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Filling {
-    /// The buffer that is parsed.
+    /// The receive buffer, which is parsed.
     Inbox,
-    /// A write's own buffer.
+    /// The buffer of a write.
     Payload,
-    /// Ciphertext, to be decrypted.
+    /// The buffer of ciphertext, to be decrypted.
     Cipher,
 }
 
-/// What a client asked, by its protocol.
+/// A request of a client, by protocol.
 enum Request {
     Nbd(nbd::NbdRequest),
     Nfs(nfs::Asked),
-    /// Its reply is here, and goes when what it changed is durable.
+    /// The reply is ready, and is sent once the change that it reports is durable.
     Kept(nfs::Kept),
 }
 
-/// A request that was taken on and has not ended.
+/// A request in flight.
 struct Pending {
     request: Request,
     ticket: Ticket,
-    /// What it claims, in bytes.
+    /// What it claims of the shard's memory, in bytes.
     claim: u64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Ending {
-    /// Going on.
+    /// Open.
     No,
-    /// Nothing more is read; what was asked is answered first.
+    /// Nothing more is read; outstanding requests are still answered.
     Draining,
-    /// The stream is broken: nothing more goes out either.
+    /// The connection is lost: nothing more is sent either.
     Broken,
 }
 
@@ -173,9 +172,9 @@ enum Ending {
 pub(crate) struct Arrival {
     pub socket: FileId,
     pub caller: Caller,
-    /// What it speaks, and whether it may or must be encrypted.
+    /// The protocol and, for NBD, whether TLS is offered or required.
     pub protocol: Protocol,
-    /// The limit by which it is told to go.
+    /// The limit that it would exceed, if it is only to be refused.
     pub refused_for: Option<&'static str>,
 }
 
@@ -188,35 +187,36 @@ pub(crate) enum Protocol {
     Nfs,
 }
 
-/// What is still read of a client when the server stops, in bytes at most: more than the kernel
-/// keeps for a socket by default (`tcp_rmem` ends at 6 MiB). It must have come before, so that a
-/// client that goes on asking cannot hold the server up.
+/// How many bytes are still read from a client when the server stops, at most: more than the kernel
+/// buffers for a socket by default (`tcp_rmem` ends at 6 MiB). They must have arrived before, so
+/// that a client that keeps sending cannot hold up the stop.
 const OVERTIME_BYTES_MAX: u64 = 8 << 20;
 
-/// What a new connection's requests may take of the memory until their replies are sent, in bytes;
-/// one request always fits. It may take as much more as replies of it were sent before, up to the
-/// limit `connection_in_flight`: so what is read for a client who then does not take it is never
-/// much more than what it took.
+/// How much memory a new connection's requests may claim until their replies are sent, in bytes;
+/// one request always fits. The window grows by the claims of requests whose replies were sent, up
+/// to the limit `connection_in_flight`. So the data that is read for a client that stops taking it
+/// is never much more than what it took before.
 const WINDOW: u64 = 256 << 10;
 
-/// Requests that a connection lets in before it is others' turn. It is what a client who asks one
-/// thing at a time waits for with each of the others, and costs each of them one look.
+/// Requests that a connection may admit in one turn. A client with queue depth 1 waits for at most
+/// this many requests of each other connection.
 const PORTION: u32 = 4;
 
-/// How long a connection that is told to go may take to hear it.
+/// How long a refused connection may take to receive the reason.
 const REFUSAL_TIME: Span = Span::from_millis(1000);
 
-/// Bytes of an option before its data.
+/// Length of an option's header, in bytes.
 const OPTION_HEAD: u32 = 16;
 
 impl Session {
-    /// Begins the handshake on a new connection; `None` when there is no memory for it.
+    /// Begins the handshake on a new connection; `None` if there is no memory for its receive
+    /// buffer.
     pub(crate) fn begin(index: u32, new: Arrival, around: &mut Around<'_>) -> Option<Session> {
         let room = around.limits.receive.0;
         let buf = around.io.take(room as u32)?;
         let limits = nbd::HandshakeLimits {
             options: around.limits.handshake_options,
-            // An option is handled when all of it is in the receive buffer.
+            // An option is handled once all of it is in the receive buffer.
             option_bytes: nbd::HandshakeLimits::SERVER.option_bytes.min(room as u32 - OPTION_HEAD),
             ..nbd::HandshakeLimits::SERVER
         };
@@ -224,7 +224,7 @@ impl Session {
         around.link.begin(index);
         around.scratch.clear();
         let phase = match new.protocol {
-            // There is no way to tell it to go: its connection ends.
+            // NFS has no way to report a refusal, so such a connection is closed at once.
             Protocol::Nfs => Phase::Nfs(Box::default()),
             Protocol::Nbd(tls) => {
                 let mut handshake = ServerHandshake::new(limits, tls);
@@ -264,7 +264,7 @@ impl Session {
         Some(session)
     }
 
-    /// Takes the end of one of its jobs.
+    /// Handles the completion of one of its jobs at the kernel.
     pub(crate) fn done(&mut self, direction: Direction, done: Done, around: &mut Around<'_>) {
         match direction {
             Direction::Receive => self.received(done, around),
@@ -273,7 +273,7 @@ impl Session {
         self.go_on(around);
     }
 
-    /// Takes the end of one of its requests; its reply goes out with the next [`Session::go_on`].
+    /// Handles the completion of one of its requests; [`Session::go_on`] sends the reply.
     pub(crate) fn completed(&mut self, mut completion: Completion, around: &mut Around<'_>) {
         let slot = completion.tag as u32;
         let Some(pending) = self.pending.get_mut(slot as usize).and_then(Option::take) else {
@@ -281,7 +281,7 @@ impl Session {
             return completion.buf.take().into_iter().for_each(|buf| around.io.give(buf));
         };
         self.free.push(slot);
-        // What is encrypted has to be here; what is not goes from where it is.
+        // Encryption needs the bytes in memory; clear text is sent from where it is.
         if let (Some(_), Some(buf)) = (&self.tls, &completion.buf)
             && let Err(failure) = around.io.fetch_buf(buf)
         {
@@ -290,7 +290,7 @@ impl Session {
         self.reply(&pending, completion, around);
     }
 
-    /// Parses what is here, receives more, sends what is ready. Who waits for its turn only sends.
+    /// Parses what has arrived, receives more and sends. While it waits for its turn it only sends.
     pub(crate) fn go_on(&mut self, around: &mut Around<'_>) {
         match self.ending {
             Ending::No if matches!(self.waits, Some(Wait::Turn { .. })) => self.send(around),
@@ -298,7 +298,7 @@ impl Session {
         }
     }
 
-    /// The same, and it is its turn.
+    /// The same for a session that has its turn.
     pub(crate) fn take_turn(&mut self, around: &mut Around<'_>) {
         self.waits = None;
         self.portion = PORTION;
@@ -313,25 +313,25 @@ impl Session {
         self.send(around);
     }
 
-    /// What it waits for that nobody will tell it about: the shard lets it go on when others have
-    /// given something back.
+    /// The resource or turn that it waits for. None of its own completions will tell it when that
+    /// is available: the shard must run it then.
     pub(crate) fn waits(&self) -> Option<Wait> {
         self.waits
     }
 
-    /// What its message claims that was handed to the kernel at that time, in bytes, if one was.
+    /// Bytes claimed by its message in flight, if that was handed to the kernel at `at`.
     pub(crate) fn handed_over(&self, at: Time) -> Option<u64> {
         self.tx.handed_over(at)
     }
 
-    /// Whether it goes on when its send has ended: more is to be sent, or it could not ask for more
-    /// before.
+    /// Whether the completion of its send lets it go on: more is to be sent, or it could not
+    /// receive.
     pub(crate) fn awaits_its_send(&self) -> bool {
         self.tx.is_busy() && (!self.tx.is_empty() || self.receiving.is_none() || self.ending != Ending::No)
     }
 
-    /// The LUNs and files that it uses: by NBD one, once the handshake is over; by NFS those that
-    /// were read or written.
+    /// The LUNs and files that it uses. For NBD this is one, once the handshake is over; for NFS
+    /// all that were read or written.
     pub(crate) fn objects(&self) -> impl Iterator<Item = ObjectId> + '_ {
         let (one, several) = match &self.phase {
             Phase::Handshake(_) => (None, None),
@@ -341,18 +341,17 @@ impl Session {
         one.into_iter().chain(several.into_iter().flatten())
     }
 
-    /// The same, unless the connection is ending.
+    /// The same, or none if the connection is ending.
     pub(crate) fn uses(&self) -> impl Iterator<Item = ObjectId> + '_ {
         self.objects().filter(|_| self.ending == Ending::No)
     }
 
-    /// Whether the handshake takes too long.
+    /// Whether the handshake has exceeded its deadline.
     pub(crate) fn is_overdue(&self, now: Time) -> bool {
         matches!(self.phase, Phase::Handshake(_)) && now > self.deadline
     }
 
-    /// Whether the client has been silent for longer than it may, with nothing asked that is not
-    /// answered.
+    /// Whether the client has been silent for longer than `limit` with no request outstanding.
     pub(crate) fn is_idle(&self, now: Time, limit: Span) -> bool {
         limit > Span::ZERO
             && !matches!(self.phase, Phase::Handshake(_))
@@ -361,13 +360,13 @@ impl Session {
             && now > self.heard + limit
     }
 
-    /// Whom it is with.
+    /// The client.
     pub(crate) fn caller(&self) -> &Caller {
         &self.caller
     }
 
-    /// Whether its client takes too long for its part of a transfer, where that keeps others or the
-    /// end waiting.
+    /// Whether its client exceeds the limit `patience` for a transfer, while others wait for memory
+    /// or the connection is ending.
     pub(crate) fn is_too_slow(&self, now: Time, limits: &ServerLimits, starving: bool) -> bool {
         let late = |since: Time, bytes: u64| now > since + limits.patience + Span::SECOND * (bytes >> 20);
         let payload = match &self.phase {
@@ -380,8 +379,8 @@ impl Session {
                 || payload.is_some_and(|(since, claim)| late(since, claim)))
     }
 
-    /// Answers what was asked, what was not let in yet with an error, then closes. What is asked
-    /// from now on is not read.
+    /// Answers requests that were admitted, refuses those that have arrived but were not admitted,
+    /// then closes. Anything that arrives later is not read.
     pub(crate) fn drain(&mut self, around: &mut Around<'_>) {
         if self.ending == Ending::No {
             self.ending = Ending::Draining;
@@ -392,8 +391,9 @@ impl Session {
         }
     }
 
-    /// As [`Session::drain`], for a LUN that is taken away: also what waits in the gate or the
-    /// store is not carried out, but answered with an error. Only what the disk has ends as usual.
+    /// As [`Session::drain`], for a LUN that is taken offline: requests that wait in the gate or
+    /// the store are cancelled too and answered with an error. Only those at the disk complete
+    /// normally.
     pub(crate) fn cut(&mut self, around: &mut Around<'_>) {
         self.is_cut = true;
         for pending in self.pending.iter().flatten() {
@@ -402,7 +402,7 @@ impl Session {
         self.drain(around);
     }
 
-    /// Gives the connection up: what it has in the gate is cancelled.
+    /// Drops the connection and cancels its requests in the gate.
     pub(crate) fn abandon(&mut self, around: &mut Around<'_>) {
         if self.ending == Ending::Broken {
             return;
@@ -416,20 +416,20 @@ impl Session {
         }
     }
 
-    /// Whether nothing of it is at the kernel or in the gate any more, so that nothing can come for
-    /// it under its number once that belongs to another; then [`Session::finish`] may be called.
+    /// Whether nothing of it is at the kernel or in the gate any more, so that its number can be
+    /// reused. Then [`Session::finish`] may be called.
     pub(crate) fn is_over(&self) -> bool {
         let quiet = !self.tx.is_busy() && self.pending.len() == self.free.len();
         match self.ending {
             Ending::No => false,
-            // A receive under way ends when the socket is closed.
+            // The receive in flight completes when the socket is closed.
             Ending::Draining if self.overtime.is_some() => false,
             Ending::Draining => quiet && self.tx.is_empty() && self.tls.as_ref().is_none_or(|tls| tls.is_over()),
             Ending::Broken => quiet && self.receiving.is_none(),
         }
     }
 
-    /// Closes it and gives its memory back; false when the receive under way must end first.
+    /// Closes it and frees its memory; false if the receive in flight has to complete first.
     pub(crate) fn finish(&mut self, around: &mut Around<'_>) -> bool {
         if self.ending == Ending::Draining {
             self.ending = Ending::Broken;
@@ -447,7 +447,7 @@ impl Session {
         true
     }
 
-    /// What was taken of the limits is free again.
+    /// Gives back what was taken of the limits.
     fn release(&mut self, load: Load, around: &mut Around<'_>) {
         self.load.requests -= load.requests;
         self.load.bytes -= load.bytes;
@@ -478,8 +478,8 @@ impl Session {
         }
     }
 
-    /// Over TLS the client is told that this is the end and nobody cut the line, when all is
-    /// answered.
+    /// Sends TLS's close notification once everything is answered, so that the client can tell the
+    /// end from a truncated stream.
     fn say_goodbye(&mut self) {
         let all_answered = self.overtime.is_none() && self.pending.len() == self.free.len() && self.tx.is_empty();
         if let (Some(tls), Ending::Draining, true) = (&mut self.tls, self.ending, all_answered) {
@@ -488,12 +488,12 @@ impl Session {
     }
 }
 
-/// The ring's token for a session's job.
+/// The ring's token of a session's job.
 pub(crate) fn token(index: u32, direction: Direction) -> u64 {
     u64::from(index) << 1 | u64::from(direction == Direction::Send)
 }
 
-/// The session and the job that a token means.
+/// The session and the job of a token.
 pub(crate) fn of_token(token: u64) -> (u32, Direction) {
     let direction = if token & 1 == 1 { Direction::Send } else { Direction::Receive };
     ((token >> 1) as u32, direction)

@@ -1,4 +1,4 @@
-//! The table `[qos]` of a pool's `seawall.toml`: how its policies are read, once for all of them.
+//! The table `[qos]` of a pool's `seawall.toml`: how all of its policies are read.
 //!
 //! ```toml
 //! [qos]
@@ -20,18 +20,18 @@ use serde::Deserialize;
 use std::path::Path;
 use store::{Pool, StoreError};
 
-/// The settings of a pool's registry; what is not set is the default.
+/// The settings of a pool's registry, with defaults for what is not set.
 ///
 /// # Errors
-/// A setting is unknown or has no such value.
+/// A setting or its value is unknown.
 pub fn registry_settings(pool: &Pool) -> Result<RegistrySettings, StoreError> {
     pool.qos_settings::<Table>()?.registry(&pool.settings_path())
 }
 
-/// The same of a pool that nobody serves: whether its settings are right.
+/// Checks the settings of a pool that is not served.
 ///
 /// # Errors
-/// As of [`registry_settings`].
+/// As for [`registry_settings`].
 pub fn check_settings(pool: &Path) -> Result<(), StoreError> {
     store::qos_settings::<Table>(pool)?.registry(&store::settings_path(pool)).map(drop)
 }
@@ -51,11 +51,11 @@ struct Table {
     beyond_utilisation: Option<BeyondWord>,
 }
 
-/// How much of a pool may be promised where nothing is said: what is above it is for those without
-/// a floor.
+/// The default share of the pool's capacity that may be promised, in percent. The rest is for those
+/// without a floor.
 const UTILISATION: u32 = 80;
 
-/// A word of the table for each value of the registry's.
+/// Declares a word of the table for each value of a registry setting.
 macro_rules! words {
     ($name:ident for $type:ty { $($word:ident = $value:expr),+ }) => {
         #[derive(Clone, Copy, Deserialize)]

@@ -1,5 +1,5 @@
-//! The handle of the thread that owns a pool's data path (see `owner`), and what can be asked of
-//! it.
+//! Handle of the data thread, which owns a pool's whole data path (see `owner`), and the questions
+//! that other threads may ask of it.
 
 use crate::account::AccountRow;
 use crate::front::{Front, with_mode};
@@ -24,8 +24,9 @@ use store::{MappedVolumes, SecondPlace};
 use tree::NodeId;
 use uring::{Backend, Io, IoSettings, Waker, usage};
 
-/// The thread's ring, opened by the thread where it runs from now on. Threads in place of io_uring
-/// would be bound too, to the same processor: with them it is left where it is.
+/// Opens the data thread's ring, and binds the thread to `cpu` if one is given. It runs on that
+/// thread. Without io_uring the thread is not bound, because the I/O threads that replace it would
+/// be bound to the same processor.
 fn bound(cpu: Option<u32>, settings: &IoSettings) -> Result<Io, StartError> {
     let io = Io::open(settings)?;
     match (cpu, io.backend()) {
@@ -36,69 +37,70 @@ fn bound(cpu: Option<u32>, settings: &IoSettings) -> Result<Io, StartError> {
     Ok(io)
 }
 
-/// The shard's thread is gone.
+/// The data thread has ended.
 #[derive(Debug, thiserror::Error)]
 #[error("the server's data thread has ended")]
 pub struct ShardGone;
 
-/// What the shard did since it was last asked.
+/// What the data thread did since the previous account.
 #[derive(Debug, Default)]
 pub struct Account {
-    /// Every object that was active, once [`crate::Control::record`] was called; before, nothing is
-    /// counted here.
+    /// Every object that was active. Empty until [`crate::Control::record`] was called; nothing is
+    /// counted before.
     pub objects: Vec<(ObjectId, AccountRow)>,
-    /// Every object that was active and those with floors, as the gate tells of them.
+    /// Every object that was active, and every object with a floor, as accounted by the gate.
     pub said: Vec<qos::ObjectAccount>,
-    /// What passed each shared group, as the gate tells of it.
+    /// What passed each shared group, as accounted by the gate.
     pub passed: Vec<qos::GroupAccount>,
-    /// How long replies took into the network, added up over replies, by object: from when one was
-    /// written until the kernel had it all.
+    /// For each object, the time its replies took to reach the network, summed over replies: from
+    /// when a reply was written until the kernel had taken all of it.
     pub replies: Vec<(ObjectId, Span)>,
     /// The gate as a whole.
     pub gate: GateStatus,
     /// Processor time that the thread used.
     pub cpu: Span,
-    /// Time by which the thread went on later than it asked to, beyond the gate's tolerance:
-    /// something else had the processor, and limits may have lost rate by it.
+    /// Time by which the thread woke up later than it had asked to, beyond the gate's tolerance.
+    /// Something else had the processor; limits may have lost rate in that time.
     pub stalled: Span,
-    /// How long the thread waited awake for a client in ping-pong ([`crate::Latency`]).
+    /// How long the thread busy-polled for a client in ping-pong ([`crate::Latency`]).
     pub awake: Span,
-    /// How often the thread looked for work: once a system call, or less.
+    /// Turns of the event loop: one system call each, or none.
     pub turns: u64,
-    /// How often receives were held, so that one takes several requests.
+    /// How often receives were held back so that one receive takes several requests.
     pub holds: u64,
-    /// Processor time of the longest turn in which something of the administration went on.
+    /// Processor time of the longest turn that included work for the administration.
     pub longest_turn: Span,
-    /// Connections that are open now.
+    /// Open connections now.
     pub connections: u32,
-    /// Bytes that clients claim now of the limit `memory`.
+    /// Bytes of the limit `memory` that requests claim now.
     pub claimed: Bytes,
-    /// Buffers that are out or in flight now.
+    /// Buffers that are allocated or in flight now.
     pub buffers: usize,
-    /// What came of each partition of the cache since it was made, by number.
+    /// Counters of each partition of the cache since it was made, by number.
     pub cache: BTreeMap<u32, CacheSeen>,
-    /// What the reads of each object asked of the cache, as [`Account::objects`] is told.
+    /// Cache hits and misses of the reads of each object; recorded when [`Account::objects`] is.
     pub cached: Vec<(ObjectId, Hits)>,
-    /// What the thread noticed since the last account.
+    /// Events noticed since the previous account.
     pub noticed: Vec<Noticed>,
     /// The time on the shard's clock.
     pub now: Time,
 }
 
 impl Account {
-    /// What passed each object with a ceiling of its own, from it and everything beneath it.
+    /// For each object with a ceiling of its own, the dispatches of it and of everything beneath
+    /// it.
     pub fn ceilings(&self) -> impl Iterator<Item = (ObjectId, DispatchTrace)> {
         self.said.iter().filter_map(|said| Some((said.object, trace_of(said.passed.as_ref()?))))
     }
 
-    /// What passed each shared group.
+    /// The dispatches of each shared group.
     pub fn groups(&self) -> impl Iterator<Item = (GroupId, DispatchTrace)> {
         self.passed.iter().map(|group| (group.group, trace_of(&group.passed)))
     }
 }
 
-/// The handle of the shard's thread. Dropping it stops the thread: what was asked is answered, then
-/// all is closed.
+/// Handle of the data thread. Dropping it stops the thread, which answers outstanding requests and
+/// then closes everything.
 pub struct Shard {
     orders: Option<Sender<Order>>,
     waker: Waker,
@@ -107,12 +109,13 @@ pub struct Shard {
     longest: u32,
     cache: Option<CacheMemory>,
     thread: Option<JoinHandle<()>>,
-    /// The port mapper knows of us as long, or we answer for it.
+    /// Keeps our registration with the port mapper, or our own answers in its place, for as long as
+    /// the shard lives.
     _told: (Option<Registration>, Option<Datagrams>),
 }
 
 impl Shard {
-    /// Starts the thread and listens, in clear text; for loopback and Unix sockets.
+    /// Starts the thread and listens in clear text; meant for loopback and Unix sockets.
     ///
     /// # Errors
     /// The addresses cannot be listened on, or the ring cannot be opened.
@@ -140,7 +143,7 @@ impl Shard {
         let limits = limits.within(&settings, doors.listeners.len() + doors.nfs.len(), doors.encrypts());
         let longest = limits.longest();
         let cache = doors.cache.map(|cache| CacheMemory { memory: cache.memory, page: Bytes(cache.page.into()) });
-        // What the maps need for themselves is not the clients'.
+        // The maps' own memory comes on top of what clients may use.
         settings.slab.0 += MappedVolumes::MEMORY.0 + AllFiles::MEMORY;
         settings.slab.0 += doors.second_level.as_ref().map_or(0, |_| SecondPlace::BUFFERS.0);
         let (orders, inbox) = channel();
@@ -162,38 +165,38 @@ impl Shard {
         Ok(Shard { orders, waker, backend, listening, longest, cache, thread, _told })
     }
 
-    /// What the thread's I/O runs on.
+    /// The I/O backend of the thread.
     pub fn backend(&self) -> &Backend {
         &self.backend
     }
 
-    /// The addresses it listens on, with the ports that the system chose, and how clients encrypt
-    /// there.
+    /// The addresses it listens on, with the ports that the system chose and the TLS mode of each.
     pub fn listening(&self) -> &[String] {
         &self.listening
     }
 
-    /// The longest read or write that clients are offered, in bytes.
+    /// The longest read or write that is offered to clients, in bytes.
     pub fn longest(&self) -> u32 {
         self.longest
     }
 
-    /// The memory of its cache, if it has one.
+    /// The memory of the cache, if there is one.
     pub fn cache(&self) -> Option<CacheMemory> {
         self.cache
     }
 
-    /// What came of each partition of the cache, by number.
+    /// Counters of each partition of the cache, by number.
     pub(crate) fn cached(&self) -> Result<BTreeMap<u32, CacheSeen>, ShardGone> {
         self.asked(Order::Cache)
     }
 
-    /// The second level of the cache.
+    /// State of the cache's second level, if there is one.
     pub(crate) fn second_level(&self) -> Result<Option<SecondSeen>, ShardGone> {
         self.asked(Order::SecondLevel)
     }
 
-    /// Limits each connection, and all together, with full credit.
+    /// Sets the bandwidth limits of each connection and of all together; they start with full
+    /// credit.
     ///
     /// # Errors
     /// The thread is gone.
@@ -201,17 +204,17 @@ impl Shard {
         self.order(Order::LimitLink(settings))
     }
 
-    /// The limits of connections, and what came of them.
+    /// The bandwidth limits of connections, and their counters.
     pub(crate) fn link(&self) -> Result<LinkSeen, ShardGone> {
         self.asked(Order::Link)
     }
 
-    /// What its memory is for.
+    /// The parts of the thread's memory, with the use of each.
     pub(crate) fn memory(&self) -> Result<Vec<MemoryPart>, ShardGone> {
         self.asked(Order::Memory)
     }
 
-    /// What happened since the last call.
+    /// What happened since the previous call.
     ///
     /// # Errors
     /// The thread is gone.
@@ -223,62 +226,64 @@ impl Shard {
         receiver.recv().map_err(|_| ShardGone)
     }
 
-    /// Waits until all that clients changed on a volume is durable.
+    /// Waits until all changes that clients made on a volume are durable.
     pub(crate) fn settle_files(&self, volume: ObjectId) -> Result<(), ShardGone> {
         self.asked(|answer| Order::SettleFiles { volume, answer })
     }
 
-    /// What clients made on a volume.
+    /// Figures of the files that clients made on a volume.
     pub(crate) fn files(&self, volume: ObjectId) -> Result<FilesSeen, ShardGone> {
         self.asked(|answer| Order::FilesSeen { volume, answer })
     }
 
-    /// Whether a volume has its files, and they are not being read.
+    /// Whether a volume's files are available, that is, their tree has been read.
     pub(crate) fn has_files(&self, volume: ObjectId) -> Result<bool, ShardGone> {
         self.asked(|answer| Order::HasFiles { volume, answer })
     }
 
-    /// Whether clients made something of that name at the top of a volume.
+    /// Whether clients made an entry of that name in the top folder of a volume.
     pub(crate) fn has_file(&self, volume: ObjectId, name: &str) -> Result<bool, ShardGone> {
         self.asked(|answer| Order::HasFile { volume, name: name.into(), answer })
     }
 
-    /// What became of files of clients that are objects, since it was last asked.
+    /// Clients' files that are objects and were renamed or deleted since the previous call; `None`
+    /// stands for a deleted file.
     pub(crate) fn followed(&self) -> Result<Vec<(ObjectId, Option<String>)>, ShardGone> {
         self.asked(Order::Followed)
     }
 
-    /// What clients made at a path of a volume, if it is a file, and the bytes that it takes.
+    /// The node at a path of a volume and the bytes that it occupies, if it is a file.
     pub(crate) fn client_file(&self, volume: ObjectId, path: &str) -> Result<Option<(NodeId, u64)>, ShardGone> {
         self.asked(|answer| Order::ClientFile { volume, path: path.into(), answer })
     }
 
-    /// Bytes that a file of clients is long that is an object.
+    /// Length in bytes of a client's file that is an object.
     pub(crate) fn length(&self, file: ObjectId) -> Result<u64, ShardGone> {
         self.asked(|answer| Order::Length { file, answer })
     }
 
-    /// Changes a tree of the maps, durably.
+    /// Applies a change to one tree of the maps; returns when it is durable.
     pub(crate) fn administer(&self, object: ObjectId, what: What) -> Result<Result<(), map::MapRefusal>, ShardGone> {
         self.asked(|answer| Order::Administer { object, what, answer })
     }
 
-    /// Changes several trees of the maps at one moment, durably, or none of them.
+    /// Applies changes to several trees of the maps atomically; returns when they are durable.
     pub(crate) fn together(&self, changes: Vec<(ObjectId, What)>) -> Result<Result<(), map::MapRefusal>, ShardGone> {
         self.asked(|answer| Order::Together { changes, answer })
     }
 
-    /// Has the maps keep what is known of the catalogue, durably.
+    /// Has the maps store the state of the catalogue that they agree with; returns when it is
+    /// durable.
     pub(crate) fn agree(&self, agreed: map::Agreed) -> Result<Result<(), map::MapRefusal>, ShardGone> {
         self.asked(|answer| Order::Agree { agreed, answer })
     }
 
-    /// Bytes that would come free with each of some trees of the maps, together.
+    /// Bytes that would be freed if all of these trees of the maps were deleted together.
     pub(crate) fn owned(&self, trees: Vec<ObjectId>) -> Result<u64, ShardGone> {
         self.asked(|answer| Order::Owned { trees: trees.into_iter(), owned: None, bytes: 0, answer })
     }
 
-    /// Bytes that each of the objects takes in the maps.
+    /// Bytes that each of the objects occupies in the maps.
     pub(crate) fn used(&self, objects: Vec<ObjectId>) -> Result<Vec<u64>, ShardGone> {
         let (answer, receiver) = channel();
         let used = Vec::with_capacity(objects.len());
@@ -286,23 +291,23 @@ impl Shard {
         receiver.recv().map_err(|_| ShardGone)
     }
 
-    /// What is taken of the pool's data, and what there is for them.
+    /// Used and available space for the pool's data.
     pub(crate) fn space(&self) -> Result<Option<map::Usage>, ShardGone> {
         self.asked(Order::Space)
     }
 
-    /// Waits until all that was ordered is done.
+    /// Waits until all earlier orders have been carried out.
     pub(crate) fn reach(&self) -> Result<(), ShardGone> {
         self.asked(Order::Reach)
     }
 
-    /// The connections that clients have to LUNs and files.
+    /// Number of client connections to each LUN and file.
     pub(crate) fn connected(&self) -> Result<Connected, ShardGone> {
         self.asked(Order::Connected)
     }
 
-    /// Takes LUNs and files away from clients, or refuses, as somebody is connected and it is not
-    /// forced; either way it tells who is or was.
+    /// Takes LUNs and files offline for clients. Without `force` it is refused if anybody is
+    /// connected to them. Returns the connections to each either way.
     pub(crate) fn withdraw(
         &self,
         objects: Vec<ObjectId>,
@@ -311,7 +316,7 @@ impl Shard {
         self.asked(|answer| Order::Withdraw { objects, force, answer })
     }
 
-    /// Orders something, and waits for its answer.
+    /// Sends an order and waits for its answer.
     fn asked<T>(&self, order: impl FnOnce(Sender<T>) -> Order) -> Result<T, ShardGone> {
         let (answer, receiver) = channel();
         self.order(order(answer))?;
@@ -336,13 +341,13 @@ impl Drop for Shard {
     }
 }
 
-/// A read of at least so many bytes is sent from the page cache instead of through a buffer. For
-/// fewer the waits for room in the socket and the look whether they are there cost what the copy
-/// costs.
+/// A read of at least this many bytes is sent from the page cache instead of through a buffer. For
+/// shorter reads, checking that the pages are resident and waiting for room in the socket cost as
+/// much as the copy.
 const VIEW_BYTES_MIN: u32 = 128 << 10;
 
-/// The settings of a data thread's I/O with `memory` for its buffers. Little of it is pinned: small
-/// requests, which are the many, come from there.
+/// I/O settings of a data thread with `memory` for its buffers. Only a small part is registered
+/// with the kernel: small requests, which are the majority, use that part.
 pub fn io_settings(no_io_uring: bool, memory: Bytes) -> IoSettings {
     IoSettings {
         backend: if no_io_uring { uring::Choice::Threads } else { uring::Choice::Auto },
@@ -356,7 +361,7 @@ pub fn io_settings(no_io_uring: bool, memory: Bytes) -> IoSettings {
     }
 }
 
-/// What passed a ceiling or group, as a trace.
+/// The dispatches that passed a ceiling or group, as a trace.
 pub fn trace_of(passed: &Passed) -> DispatchTrace {
     let mut trace = DispatchTrace::default();
     for bin in &passed.trace {

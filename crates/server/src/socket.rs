@@ -1,5 +1,5 @@
-//! The control socket: a Unix socket in the pool's folder, for its owner only, that takes the
-//! administrators' lines.
+//! The control socket: a Unix socket in the pool's folder, for its owner only, that accepts
+//! administrators' commands.
 //!
 //! ```text
 //!   client:  the line, '\n'; behind a line that needs a password NUL and the password before the '\n'
@@ -7,8 +7,8 @@
 //!            "more " in place of "ok " where another answer follows: `qos statistics` once a second
 //! ```
 //!
-//! One thread accepts, one thread a connection; a line is short work, so they share the control
-//! behind a lock. The data path has a thread of its own and never waits for any of them.
+//! One thread accepts, and each connection has a thread. A command is short work, so the threads
+//! share the control behind a lock. The data path has a thread of its own and never waits for them.
 
 use crate::audit::Actor;
 use crate::control::Control;
@@ -25,30 +25,30 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 use uring::socket::listen_unix;
 
-/// The longest line, in bytes: no command comes near it.
+/// The longest line, in bytes; no command comes near it.
 const LINE_BYTES_MAX: u64 = 64 << 10;
-/// Connections at once; one more is closed at once.
+/// Connections at once; further ones are closed immediately.
 const CONNECTIONS_MAX: usize = 64;
-/// A connection that says nothing for so long is closed.
+/// A connection that sends nothing for this long is closed.
 const IDLE_TIME: Duration = Duration::from_secs(300);
-/// A connection that takes nothing of its answer for so long is closed.
+/// A connection that reads nothing of its answer for this long is closed.
 const ANSWER_TIME: Duration = Duration::from_secs(10);
-/// How long statistics wait for a new second before they have the gate asked themselves.
+/// How long statistics wait for a new sample before they request an account themselves.
 const SAMPLE_TIME: Duration = Duration::from_millis(1500);
-/// How long to wait before asking again when no descriptor was left for a connection.
+/// Delay before accepting again if no descriptor was left.
 const BREATH: Duration = Duration::from_millis(100);
 
-/// The server's end. Dropping it ends every connection after the line that it is at and removes the
+/// The server's end. Dropping it closes every connection after its current line, and removes the
 /// socket.
 pub struct ControlSocket {
     path: PathBuf,
     desk: Arc<Desk>,
-    /// The listener, to wake the thread that accepts.
+    /// A handle of the listening socket, to wake the accepting thread.
     listener: UnixStream,
     thread: Option<JoinHandle<()>>,
 }
 
-/// What the threads share.
+/// State that the threads share.
 struct Desk {
     control: Arc<Mutex<Control>>,
     monitor: Arc<Monitor>,
@@ -58,14 +58,14 @@ struct Desk {
 #[derive(Default)]
 struct Open {
     stopping: bool,
-    /// A copy of each connection's socket, to end it.
+    /// A handle of each connection's socket, to close it.
     streams: HashMap<u64, UnixStream>,
     accepted: u64,
 }
 
 impl ControlSocket {
-    /// Listens at `path`; a stale socket there is replaced. The pool's lock keeps a second server
-    /// away.
+    /// Listens at `path`; a stale socket there is replaced. The pool's lock ensures that there is
+    /// no other server.
     ///
     /// # Errors
     /// The socket cannot be made.
@@ -74,8 +74,7 @@ impl ControlSocket {
             std::fs::remove_file(path)?;
         }
         let socket = listen_unix(path, 0o600)?;
-        // A listener cannot be shut down by the standard library's type for one; its type for a
-        // stream can.
+        // The standard library can shut down a stream, but not a listener.
         let listener = UnixStream::from(OwnedFd::from(socket.try_clone()?));
         let monitor = lock(&control).monitor();
         let desk = Arc::new(Desk { control, monitor, open: Mutex::default() });
@@ -101,7 +100,7 @@ impl Desk {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Registers a connection; `None` when it may not stay.
+    /// Registers a connection; `None` if it is refused.
     fn admit(&self, stream: &UnixStream) -> Option<u64> {
         let mut open = self.open();
         if open.streams.len() >= CONNECTIONS_MAX {
@@ -116,7 +115,7 @@ impl Desk {
 
     fn converse(&self, number: u64, stream: &UnixStream) {
         let _ = self.answer_lines(stream);
-        // Its copy goes too, so that the peer sees the end.
+        // The copy is closed too, so that the peer sees the end.
         self.open().streams.remove(&number);
     }
 
@@ -149,14 +148,14 @@ impl Desk {
         answer.map(|answer| answer.text()).map_err(|error| error.text(ontap::output_of(line)))
     }
 
-    /// A statistics command as often as it asks for, or until the client goes: once for every new
-    /// second.
+    /// Repeats a statistics command for each new second, as often as it asks or until the client
+    /// disconnects.
     fn iterate(&self, stream: &UnixStream, line: &str, iterations: Option<u32>) -> std::io::Result<()> {
         let (mut seen, mut iteration) = (0, 0);
         while !self.open().stopping {
             let Some(sample) = self.monitor.wait_after(seen, SAMPLE_TIME) else {
-                // Nothing else takes accounts in: a second account, a while after the first,
-                // makes a sample.
+                // Nobody else collects accounts. A second one, some time after the first, makes a
+                // sample.
                 if let Err(error) = lock(&self.control).account() {
                     return answer(stream, Err(error.to_string()));
                 }
@@ -186,7 +185,7 @@ fn accept(listener: &UnixListener, desk: &Arc<Desk>) {
         }
         threads.retain(|thread| !thread.is_finished());
         let Ok((stream, _)) = accepted else {
-            // No descriptor is left, most likely: asking again at once would only fail again.
+            // Most likely no descriptor is left; trying again at once would fail again.
             std::thread::park_timeout(BREATH);
             continue;
         };
@@ -223,7 +222,7 @@ pub struct ControlClient {
 }
 
 impl ControlClient {
-    /// Connects to the server that has the pool.
+    /// Connects to the server of the pool.
     ///
     /// # Errors
     /// Nobody listens there.
@@ -231,18 +230,17 @@ impl ControlClient {
         Ok(ControlClient { reader: BufReader::new(UnixStream::connect(path)?) })
     }
 
-    /// Another handle of the connection: whoever shuts it down ends the line that is waited for.
-    ///
+    /// Another handle of the connection. Shutting it down ends the wait for an answer.
     /// # Errors
-    /// The system has no more of them.
+    /// No descriptor is left.
     pub fn connection(&self) -> std::io::Result<UnixStream> {
         self.reader.get_ref().try_clone()
     }
 
-    /// Has the server run a line: its answer, or its refusal. Several answers come as one.
+    /// Runs a line on the server; returns its answer or its refusal. Several answers are joined.
     ///
     /// # Errors
-    /// The server went away.
+    /// The server has gone.
     pub fn run(&mut self, line: &str) -> std::io::Result<Result<String, String>> {
         let mut whole = String::new();
         let result = self.run_each(line, |answer| {
@@ -252,20 +250,20 @@ impl ControlClient {
         Ok(result.map(|()| whole))
     }
 
-    /// Has the server run a line, and hands over each of its answers as it comes; or its refusal.
-    /// Where `each` says that it has enough, the rest is left unread, and the connection is of no
-    /// more use.
+    /// Runs a line on the server and passes each of its answers to `each` as it arrives; returns a
+    /// refusal. If `each` returns false, the remaining answers are left unread and the connection
+    /// cannot be used any more.
     ///
     /// # Errors
-    /// The server went away.
+    /// The server has gone.
     pub fn run_each(&mut self, line: &str, each: impl FnMut(&str) -> bool) -> std::io::Result<Result<(), String>> {
         self.run_with(line, None, each)
     }
 
-    /// The same of a line that needs a password.
+    /// The same for a line that needs a password.
     ///
     /// # Errors
-    /// The server went away.
+    /// The server has gone.
     pub fn run_with(
         &mut self,
         line: &str,

@@ -1,21 +1,21 @@
-//! How the data thread starts, and why it could not.
+//! Settings and errors of the start of the data thread.
 
 use crate::listen::ListenError;
 use crate::shard::ShardGone;
 use store::SecondError;
 
-/// What the data thread does while a client in ping-pong (one request at a time, each asked for
-/// when the last was answered) has not asked again.
+/// What the data thread does while it waits for the next request of a client in ping-pong (one
+/// request at a time, each sent after the previous reply).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, serde::Deserialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Latency {
-    /// It waits awake for up to 200 µs where that takes at most a quarter more processor time a
-    /// request than to sleep, and sleeps elsewhere.
+    /// Busy-polls for up to 200 µs if that takes at most a quarter more processor time per request
+    /// than sleeping; otherwise sleeps.
     #[default]
     Auto,
-    /// It sleeps.
+    /// Sleeps.
     Normal,
-    /// It waits awake for up to 200 µs, which takes a processor meanwhile.
+    /// Busy-polls for up to 200 µs, which occupies a processor meanwhile.
     Low,
 }
 
@@ -34,15 +34,15 @@ pub enum StartError {
     /// No thread can be started.
     #[error("start the data thread: {0}")]
     Thread(#[from] std::io::Error),
-    /// The data thread cannot be bound there.
+    /// The data thread cannot be bound to that processor.
     #[error("cpu = {cpu}: is none of the processors that this process may use ({allowed}); name one of them, or none")]
     Cpu {
         /// The processor that was named.
         cpu: u32,
-        /// Those that could be.
+        /// The processors that are allowed.
         allowed: String,
     },
-    /// The thread died at its start.
+    /// The thread died while starting.
     #[error(transparent)]
     Gone(#[from] ShardGone),
 }

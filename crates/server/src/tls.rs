@@ -1,9 +1,9 @@
-//! TLS for clients: the certificates it speaks with, read from PEM files, and who may speak to it;
-//! or the keys that it shares with its clients.
+//! TLS for clients: certificates from PEM files and the verification of clients, or pre-shared
+//! keys.
 //!
-//! A [`Tls`] is what connections share; each takes a copy of it when it begins, so that renewed
-//! certificates hold for those that connect from then on (see [`Tls::renew`]). The connection's own
-//! part is `session/tls`.
+//! All connections share a [`Tls`]. Each copies its configuration when it begins, so that renewed
+//! certificates apply to later connections (see [`Tls::renew`]). The state of one connection is in
+//! `session/tls`.
 
 use cipher::{CipherFault, Keys, Records, Session, secret};
 use rustls::RootCertStore;
@@ -14,7 +14,7 @@ use rustls::server::{NoServerSessionStorage, ServerConfig, ServerConnection, Web
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// What TLS is made with.
+/// Where the credentials come from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum TlsSource {
     /// Certificates.
@@ -29,26 +29,26 @@ impl From<TlsFiles> for TlsSource {
     }
 }
 
-/// Where the certificates are, as PEM files.
+/// The PEM files of the certificates.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TlsFiles {
-    /// The server's certificate, and behind it those between it and the authority.
+    /// The server's certificate, followed by the intermediate ones.
     pub certificate: PathBuf,
     /// Its private key.
     pub key: PathBuf,
-    /// The authorities of client certificates; without, none is asked for.
+    /// The authorities of client certificates; if not set, no certificate is asked for.
     pub client_authorities: Option<PathBuf>,
-    /// A client without a certificate may come too; access rules decide what it sees.
+    /// Whether clients without a certificate are accepted; access rules decide what they see.
     pub client_certificate_optional: bool,
-    /// What the authorities have taken back: certificates in these lists are refused, and so is
-    /// every client where no list in force is by its certificate's issuer.
+    /// Revocation lists of the authorities. Revoked certificates are refused, and so is every
+    /// client whose issuer has no current list.
     pub revocation_lists: Option<PathBuf>,
 }
 
 impl TlsFiles {
-    /// A folder with the names that libnbd, nbdkit and QEMU use: `server-cert.pem`,
-    /// `server-key.pem`, `ca-cert.pem`. The authority counts where clients are to be verified, and
-    /// with it `ca-crl.pem` if that is there.
+    /// A folder with the file names of libnbd, nbdkit and QEMU: `server-cert.pem`,
+    /// `server-key.pem`, `ca-cert.pem`. The authority is used if clients are to be verified, and
+    /// `ca-crl.pem` with it if it exists.
     pub fn in_folder(folder: &Path, verify_clients: bool) -> TlsFiles {
         let lists = folder.join("ca-crl.pem");
         TlsFiles {
@@ -61,39 +61,39 @@ impl TlsFiles {
     }
 }
 
-/// Why there is no TLS.
+/// Why TLS is not available.
 #[derive(Debug, thiserror::Error)]
 pub enum TlsError {
-    /// A file cannot be read, or is no PEM of the right kind.
+    /// A file cannot be read, or is not PEM of the right kind.
     #[error("{}: {what}: {reason}", .path.display())]
     File {
         /// Which.
         path: PathBuf,
         /// What it should hold.
         what: &'static str,
-        /// Why it does not.
+        /// Why it cannot be used.
         reason: String,
     },
-    /// Key and certificate do not go together, or are of a kind that is not supported.
+    /// Key and certificate do not match, or are of a kind that is not supported.
     #[error("{}: {reason}; the key in {} must be this certificate's", .certificate.display(), .key.display())]
     Pair {
         /// The certificate's file.
         certificate: PathBuf,
         /// The key's file.
         key: PathBuf,
-        /// What the library says.
+        /// The library's message.
         reason: String,
     },
 }
 
-/// The server's TLS. Cheap to clone; all clones see what was renewed.
+/// The server's TLS. Cheap to clone; a renewal applies to all clones.
 #[derive(Clone)]
 pub struct Tls {
     source: Arc<TlsSource>,
     inner: Arc<Mutex<Inner>>,
 }
 
-/// What a connection begins with.
+/// The configuration of new connections.
 #[derive(Clone)]
 enum Inner {
     Certificates(Arc<ServerConfig>),
@@ -110,25 +110,24 @@ impl Tls {
     /// Reads the files.
     ///
     /// # Errors
-    /// One is missing or wrong.
+    /// One is missing or invalid.
     pub fn load(source: impl Into<TlsSource>) -> Result<Tls, TlsError> {
         let source = Arc::new(source.into());
         let inner = Arc::new(Mutex::new(Inner::read(&source)?));
         Ok(Tls { source, inner })
     }
 
-    /// Reads the files again; connections from then on use what is in them.
+    /// Reads the files again; later connections use the new contents.
     ///
     /// # Errors
-    /// One is missing or wrong; what was in force stays.
+    /// One is missing or invalid; what was in force stays.
     pub fn renew(&self) -> Result<(), TlsError> {
         let renewed = Inner::read(&self.source)?;
         *self.inner.lock().unwrap_or_else(PoisonError::into_inner) = renewed;
         Ok(())
     }
 
-    /// What connections that bring their own TLS library are made with; nothing where there are
-    /// keys and no certificates.
+    /// The configuration for connections that bring their own TLS code; `None` for pre-shared keys.
     pub fn certificates(&self) -> Option<Arc<ServerConfig>> {
         match &*self.inner.lock().unwrap_or_else(PoisonError::into_inner) {
             Inner::Certificates(config) => Some(Arc::clone(config)),
@@ -136,11 +135,11 @@ impl Tls {
         }
     }
 
-    /// A connection's beginning.
+    /// The records of a new connection.
     pub(crate) fn accept(&self) -> Result<Records, CipherFault> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match inner {
-            // What may be encrypted at once is bounded where it is encrypted.
+            // The amount that is encrypted at once is bounded by the caller.
             Inner::Certificates(config) => Ok(Records::of_certificates(ServerConnection::new(config)?)),
             Inner::Keys(keys) => Ok(Records::of_keys(Session::accept(&keys))),
         }
@@ -179,8 +178,8 @@ fn read(files: &TlsFiles) -> Result<ServerConfig, TlsError> {
         Some(path) => builder.with_client_cert_verifier(client_verifier(path, files, provider)?),
     };
     let mut config = builder.with_single_cert(chain, key).map_err(pair)?;
-    // Every connection proves who it is anew: a certificate that was taken out of use must not live
-    // on in a ticket.
+    // Session resumption is off, because every connection has to prove its identity anew: a revoked
+    // certificate must not live on in a ticket.
     config.session_storage = Arc::new(NoServerSessionStorage {});
     config.send_tls13_tickets = 0;
     Ok(config)
@@ -200,13 +199,13 @@ fn client_verifier(
     let builder = if files.client_certificate_optional { builder.allow_unauthenticated() } else { builder };
     let builder = match &files.revocation_lists {
         None => builder,
-        // A list that is out of date may lack what was taken back since.
+        // An outdated list may lack later revocations.
         Some(path) => builder.with_crls(revocation_lists(path)?).enforce_revocation_expiration(),
     };
     builder.build().map_err(|error| wrong(&error))
 }
 
-/// All that a file has of a kind, at least one.
+/// All items of a kind in a file, at least one.
 fn pem<T: PemObject>(path: &Path, what: &'static str) -> Result<Vec<T>, TlsError> {
     match T::pem_file_iter(path).and_then(Iterator::collect::<Result<Vec<_>, _>>) {
         Ok(found) if found.is_empty() => Err(file_error(path, what, &"there is none in it")),
@@ -252,7 +251,7 @@ mod tests {
         let dir = folder();
         let tls = Tls::load(TlsFiles::in_folder(dir.path(), true)).unwrap();
         assert!(tls.accept().is_ok());
-        // A broken renewal leaves what was in force.
+        // A failed renewal leaves what was in force.
         std::fs::write(dir.path().join("server-cert.pem"), "rubbish").unwrap();
         assert!(tls.renew().is_err());
         assert!(tls.accept().is_ok());

@@ -1,14 +1,14 @@
-//! The files that clients made on volumes, on the data thread: what they ask of the gate, and who
-//! waits until what it changed is durable.
+//! Clients' files on volumes, on the data thread: the requests that they need at the gate, and the
+//! calls that wait until their changes are durable.
 //!
 //! ```text
 //!   session ──► FileTree (names, places) ──► commands ──► gate ──► the volume's tree in the maps
 //!      └─ waits for a record ◄── durable ◄────────────────────┘
 //! ```
-//! A command is for what clients changed, and a request of the volume like any other: ceilings and
-//! floors hold for it. Where an administrator's command waits for a volume's records, and for what
-//! such a one reads, no policy does: all of them would wait with it. Clients' reads and writes of
-//! files' data do not come here.
+//! A command writes what clients changed, and is a request of the volume like any other: ceilings
+//! and floors apply to it. If an administrator's command waits for a volume's records, they bypass
+//! the policies, and so do the reads of such a command: all administration would wait with it.
+//! Clients' reads and writes of files' data do not come here.
 
 mod following;
 mod qtrees;
@@ -32,49 +32,49 @@ use tree::limits::RECORD_BYTES_MAX;
 use tree::{FileTree, NodeId, NodeInfo, NodeKind, TailEnded, TreeCommand, TreeRefusal};
 use uring::Io;
 
-/// Requests of files' own have this in place of a session's number in the high half of their tags.
+/// Requests of this module have this in place of a session's number in the high half of their tags.
 pub(crate) const FILES: u32 = u32::MAX;
 const _: () = assert!((FILES as u64) << 32 & qos::PASSING != 0, "they pass the gate");
 
-/// A volume.
+/// The files of one volume.
 pub(crate) struct OneVolume {
-    /// What rules of access know it by: `SVM:/vol/VOLUME/.`.
+    /// Its name in access rules: `SVM:/vol/VOLUME/.`.
     pub name: String,
-    /// Clients may have its files now.
+    /// Whether clients may use its files now.
     pub online: bool,
-    /// Bytes that its files may take.
+    /// Bytes that its files may use.
     limit: u64,
     qtrees: Vec<Qtree>,
-    /// Whose requests are whose, by the folder that is the qtree's.
+    /// The qtree that accounts for requests, by the number of its folder.
     realms: HashMap<u32, ObjectId>,
     /// Files that are objects of their own.
     followed: Vec<FollowedFile>,
-    /// Those that are not where they were: it was not told yet.
+    /// Those of them that are missing, until it has been reported.
     lost: Vec<ObjectId>,
-    /// Its files; nothing while they are read, or where they are damaged.
+    /// Its files; `None` while they are being read, or if they are damaged.
     pub tree: Option<Box<FileTree>>,
-    /// How often they were read anew since the server began.
+    /// How often they have been read since the server started.
     readings: u64,
     waiting: Vec<Waiter>,
 }
 
-/// A request that waits.
+/// A call that waits.
 struct Waiter {
     session: u32,
     slot: u32,
     until: Until,
 }
 
-/// What it waits for.
+/// What a call waits for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Until {
-    /// A record is durable.
+    /// That a record is durable.
     Record(u64),
-    /// A change of a size has ended.
+    /// That a change of a size has completed.
     Tail(u64),
 }
 
-/// Somebody who waited may be answered.
+/// A call that may be answered.
 pub(crate) struct Woken {
     pub session: u32,
     pub slot: u32,
@@ -85,46 +85,46 @@ pub(crate) struct Woken {
 #[derive(Default)]
 pub(crate) struct AllFiles {
     volumes: HashMap<ObjectId, OneVolume>,
-    /// Files that are objects of their own: their volumes, and what they are there.
+    /// Files that are objects of their own: their volumes and nodes.
     followed: HashMap<ObjectId, (ObjectId, NodeId)>,
-    /// Volumes that were changed or asked since the last round.
+    /// Volumes that were used since the last round.
     touched: BTreeSet<ObjectId>,
-    /// Volumes of which something is not durable.
+    /// Volumes with changes that are not durable.
     loose: BTreeSet<ObjectId>,
     jobs: BTreeMap<u32, Job>,
     next_job: u32,
-    /// What the gate, the maps, or the memory had no room for.
+    /// Requests that the gate or the maps had no room for.
     held: VecDeque<Request>,
     unbuffered: VecDeque<(ObjectId, TreeCommand)>,
-    /// For records where clients have all other memory.
+    /// A buffer for records, for when clients have claimed all other memory.
     reserve: Option<Buf>,
-    /// Of its own, at the gate or beyond.
+    /// Buffers of its own requests in flight.
     buffers_out: usize,
     woken: Vec<Woken>,
-    /// Who waits for all of a volume to be durable: for that record.
+    /// Who waits until a volume is durable up to a record.
     settling: Vec<(ObjectId, u64, Sender<()>)>,
     ended: Vec<TailEnded>,
-    /// Who has mounted what.
+    /// Which clients have mounted what.
     pub mounts: Mounts,
-    /// What is not done twice.
+    /// The duplicate request cache.
     pub repeats: Repeats,
 }
 
 impl AllFiles {
-    /// Bytes that are kept for records.
+    /// Memory that is reserved for records, in bytes.
     pub(crate) const MEMORY: u64 = RECORD_BYTES_MAX as u64;
 
     pub(crate) fn new(io: &Io) -> AllFiles {
         AllFiles { reserve: io.take(RECORD_BYTES_MAX as u32), ..AllFiles::default() }
     }
 
-    /// Buffers of its own.
+    /// Number of its own buffers.
     pub(crate) fn own_buffers(&self) -> usize {
         usize::from(self.reserve.is_some()) + self.buffers_out
     }
 
-    /// A volume is there, by that name, with so much room, and these qtrees; `now` is the time
-    /// since 1970.
+    /// Adds or updates a volume: its name, the limit of its files in bytes, and its qtrees; `now`
+    /// is the time since 1970.
     pub(crate) fn place(
         &mut self,
         now: Span,
@@ -150,7 +150,7 @@ impl AllFiles {
         self.touched.insert(volume);
     }
 
-    /// Its files are there, and clients may have them; `now` is the time since 1970.
+    /// Makes the files of a volume available to clients; `now` is the time since 1970.
     pub(crate) fn begin(&mut self, now: Span, volume: ObjectId, mut tree: Box<FileTree>) {
         let Some(found) = self.volumes.get_mut(&volume) else { return };
         tree.set_limit(found.limit);
@@ -161,8 +161,8 @@ impl AllFiles {
         self.touched.insert(volume);
     }
 
-    /// Clients may have its files no more, and nothing is written to them: they are going to be
-    /// others. Who waits is told that it is not known.
+    /// Takes a volume's files away from clients and stops writing to them, because they are about
+    /// to be replaced. Calls that wait are answered with an error, since their outcome is unknown.
     pub(crate) fn end(&mut self, now: Time, volume: ObjectId, gate: &mut Gate<Served>, io: &Io) {
         let Some(found) = self.volumes.get_mut(&volume) else { return };
         (found.tree, found.online) = (None, false);
@@ -191,7 +191,7 @@ impl AllFiles {
         }
     }
 
-    /// A volume is gone.
+    /// Removes a volume.
     pub(crate) fn remove(&mut self, now: Time, volume: ObjectId, gate: &mut Gate<Served>, io: &Io) {
         self.end(now, volume, gate, io);
         self.volumes.remove(&volume);
@@ -205,13 +205,13 @@ impl AllFiles {
         self.volumes.get(&volume)
     }
 
-    /// The files of a volume, if clients may have them.
+    /// The files of a volume, if clients may use them.
     pub(crate) fn tree(&self, volume: ObjectId) -> Result<&FileTree, Status> {
         let found = self.volumes.get(&volume).ok_or(Status::Stale)?;
         found.tree.as_deref().filter(|_| found.online).ok_or(Status::Io)
     }
 
-    /// The same, to be changed.
+    /// The same, mutable.
     pub(crate) fn tree_mut(&mut self, volume: ObjectId) -> Result<&mut FileTree, Status> {
         let found = self.volumes.get_mut(&volume).ok_or(Status::Stale)?;
         let tree = found.tree.as_deref_mut().filter(|_| found.online).ok_or(Status::Io)?;
@@ -220,25 +220,25 @@ impl AllFiles {
         Ok(tree)
     }
 
-    /// What writes to a volume's files are known by that no COMMIT covered: another one than before
-    /// where they may be lost.
+    /// The verifier of writes that no COMMIT has covered; it changes whenever they may have been
+    /// lost.
     pub(crate) fn life(&self, volume: ObjectId, server: Verifier) -> Verifier {
         let readings = self.volumes.get(&volume).map_or(0, |found| found.readings);
         (u64::from_be_bytes(server).wrapping_add(readings)).to_be_bytes()
     }
 
-    /// Which reading of a volume's files there is now.
+    /// The number of the present reading of a volume's files.
     pub(crate) fn reading(&self, volume: ObjectId) -> u64 {
         self.volumes.get(&volume).map_or(0, |found| found.readings)
     }
 
-    /// What clients are told of a node; nothing if it is not there.
+    /// The attributes of a node for clients; `None` if it does not exist.
     pub(crate) fn attributes(&self, volume: ObjectId, node: NodeId) -> Option<Attributes> {
         let tree = self.tree(volume).ok()?;
         tree.info(node).ok().map(|info| attributes(volume, node, &info, tree.used(node)))
     }
 
-    /// A request waits; whether there is something to wait for.
+    /// Notes a call that waits. If the volume is gone, the call fails with `Stale`.
     pub(crate) fn wait(&mut self, volume: ObjectId, session: u32, slot: u32, until: Until) {
         if let Some(found) = self.volumes.get_mut(&volume) {
             found.waiting.push(Waiter { session, slot, until });
@@ -248,7 +248,7 @@ impl AllFiles {
         }
     }
 
-    /// Has everything of all volumes become durable.
+    /// Starts to make all changes of all volumes durable.
     pub(crate) fn tick(&mut self) {
         for volume in std::mem::take(&mut self.loose) {
             if let Some(tree) = self.volumes.get_mut(&volume).and_then(|found| found.tree.as_mut()) {
@@ -258,17 +258,17 @@ impl AllFiles {
         }
     }
 
-    /// Whether a tick has something to do.
+    /// Whether a tick has anything to do.
     pub(crate) fn is_loose(&self) -> bool {
         !self.loose.is_empty()
     }
 
-    /// Whether requests of its own are under way, or wait.
+    /// Whether requests of its own are in flight or waiting.
     pub(crate) fn is_busy(&self) -> bool {
         !self.jobs.is_empty() || !self.unbuffered.is_empty() || !self.touched.is_empty()
     }
 
-    /// Begins what is due, and hands it to the gate. Returns who may be answered.
+    /// Starts what is due and submits it to the gate. Returns the calls that may be answered.
     pub(crate) fn advance(&mut self, now: Time, gate: &mut Gate<Served>, io: &Io) -> Vec<Woken> {
         for request in std::mem::take(&mut self.held) {
             self.hand_over(now, request, gate);
@@ -296,7 +296,7 @@ impl AllFiles {
 }
 
 impl OneVolume {
-    /// Those whose change is durable, or will not be, are answered.
+    /// Ends the waits of calls whose change is durable, or has failed.
     fn settle_waiters(&mut self, ended: &mut Vec<TailEnded>, woken: &mut Vec<Woken>) {
         let Some(tree) = &self.tree else { return };
         let (durable, failed) = (tree.durable(), tree.has_failed());
@@ -325,7 +325,7 @@ impl OneVolume {
     }
 }
 
-/// What is known of a node, as it goes over the wire.
+/// The attributes of a node, in the form of the protocol.
 pub(crate) fn attributes(volume: ObjectId, node: NodeId, info: &NodeInfo, used: u64) -> Attributes {
     let kind = match info.kind {
         NodeKind::File => FileKind::Regular,
@@ -343,7 +343,7 @@ pub(crate) fn attributes(volume: ObjectId, node: NodeId, info: &NodeInfo, used: 
         used,
         device: (0, 0),
         fsid: 1,
-        // Beyond the numbers of LUNs, and one volume's beyond another's.
+        // Distinct from the numbers of LUNs, and between volumes.
         fileid: u64::from(volume.0) << 32 | u64::from(node.number),
         accessed: moment(info.accessed),
         modified: moment(info.modified),
@@ -351,13 +351,13 @@ pub(crate) fn attributes(volume: ObjectId, node: NodeId, info: &NodeInfo, used: 
     }
 }
 
-/// A time since 1970, as it goes over the wire.
+/// A time since 1970, in the form of the protocol.
 pub(crate) fn moment(time: Span) -> Moment {
     const SECOND: u64 = 1_000_000_000;
     Moment { seconds: (time.as_nanos() / SECOND) as u32, nanos: (time.as_nanos() % SECOND) as u32 }
 }
 
-/// What a client is told.
+/// The status for a client.
 pub(crate) fn status_of(refusal: TreeRefusal) -> Status {
     match refusal {
         TreeRefusal::NoEntry => Status::NoEntry,

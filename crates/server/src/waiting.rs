@@ -1,7 +1,7 @@
-//! Sessions that wait for what others hold or for their turn, and who of them goes on next.
+//! The sessions that wait for a resource or for their turn, and which of them runs next.
 //!
-//! Clients who do not read may wait here for as long as they like, many of them. So nobody is asked
-//! whether it can go on now: each says beforehand what it waits for.
+//! Many sessions of clients that do not read their replies may wait here for a long time. So
+//! sessions are not polled: each states in advance what it waits for.
 //!
 //! ```text
 //!   turns    more of its requests lie here: in a circle, a portion each; whose object has a floor that is due, at once
@@ -13,31 +13,31 @@
 use block::{ObjectId, Time};
 use std::collections::{BTreeSet, VecDeque};
 
-/// What a session waits for that nobody will tell it about.
+/// What a session waits for that its own completions will not announce.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wait {
-    /// Its turn: more of its requests are here.
+    /// Its turn: it has more requests to admit.
     Turn {
         /// Its object, if that has a floor.
         floor: Option<ObjectId>,
     },
-    /// Room in the gate or the ring, or memory in one piece.
+    /// Room in the gate or the ring, or a free slot of the slab.
     Room {
-        /// It holds nothing.
+        /// Whether it holds no memory.
         starving: bool,
     },
-    /// So many bytes of the shard's memory, unclaimed.
+    /// Unclaimed memory of the shard.
     Memory {
-        /// How many.
+        /// How many bytes.
         free: u64,
-        /// It holds nothing.
+        /// Whether it holds no memory.
         starving: bool,
     },
-    /// What connections may carry: open again then.
+    /// The bandwidth limits of connections.
     Link {
-        /// When.
+        /// When they open again.
         until: Time,
-        /// Who goes first of several at a time: the lowest.
+        /// Its priority among those that wait for the same time: the lowest goes first.
         turn: u64,
     },
 }
@@ -48,23 +48,23 @@ impl Wait {
     }
 }
 
-/// All that wait, by their numbers; each once.
+/// All waiting sessions, by number; each is listed once.
 #[derive(Default)]
 pub(crate) struct Waiting {
     turns: VecDeque<Turn>,
-    /// The turns of those with a floor; each has its place among all by its number.
+    /// Waits for turns of sessions with a floor; their numbers order them among all turns.
     floors: VecDeque<(Turn, ObjectId)>,
-    /// Turns that began to wait so far.
+    /// Number of waits for turns so far.
     count: u64,
     room: VecDeque<(u32, bool)>,
     memory: VecDeque<Claimant>,
     links: BTreeSet<(Time, u64, u32)>,
-    /// Nobody who waits for memory can go on with less.
+    /// No session that waits for memory can continue with less.
     least: u64,
     starving: u32,
 }
 
-/// A turn that is waited for.
+/// A wait for a turn.
 #[derive(Clone, Copy)]
 struct Turn {
     number: u64,
@@ -78,8 +78,8 @@ struct Claimant {
 }
 
 impl Waiting {
-    /// A session waits for something else from now on, or for nothing; who waits for memory still
-    /// keeps its place.
+    /// Changes what a session waits for, or ends its wait. One that still waits for memory keeps
+    /// its place.
     pub(crate) fn change(&mut self, index: u32, from: Option<Wait>, to: Option<Wait>) {
         self.starving -= u32::from(from.is_some_and(Wait::is_starving));
         self.starving += u32::from(to.is_some_and(Wait::is_starving));
@@ -116,12 +116,12 @@ impl Waiting {
         }
     }
 
-    /// When the first of those goes on who wait for the link.
+    /// When the first of the sessions that wait for the link can continue.
     pub(crate) fn link_opens(&self) -> Option<Time> {
         self.links.first().map(|(until, ..)| *until)
     }
 
-    /// Takes out one for whom the link is open.
+    /// Removes and returns a session for which the link is open.
     pub(crate) fn next_for_link(&mut self, now: Time) -> Option<u32> {
         let (until, _, index) = *self.links.first()?;
         (until <= now).then(|| {
@@ -130,7 +130,7 @@ impl Waiting {
         })
     }
 
-    /// Takes out the one whose turn it is.
+    /// Removes and returns the session whose turn it is.
     pub(crate) fn next_turn(&mut self) -> Option<u32> {
         let (turn, floor) = (self.turns.front(), self.floors.front().map(|(turn, _)| turn));
         match (turn, floor) {
@@ -142,21 +142,22 @@ impl Waiting {
         }
     }
 
-    /// Takes out the one that has waited longest of those whose floor is due.
+    /// Removes and returns the session that has waited longest of those whose floor is due.
     pub(crate) fn next_due(&mut self, mut is_due: impl FnMut(ObjectId) -> bool) -> Option<u32> {
         let place = self.floors.iter().position(|&(_, object)| is_due(object))?;
         self.floors.remove(place).map(|(turn, _)| turn.index)
     }
 
-    /// Takes out who has waited for room longest, or was asked longest ago.
+    /// Removes and returns the session that has waited longest for room, or was tried least
+    /// recently.
     pub(crate) fn next_for_room(&mut self) -> Option<u32> {
         let (index, starving) = self.room.pop_front()?;
         self.starving -= u32::from(starving);
         Some(index)
     }
 
-    /// Takes out who has waited longest of those for whom `free` bytes are enough. Who holds
-    /// something stands back while somebody starves.
+    /// Removes and returns the session that has waited longest of those for which `free` bytes are
+    /// enough. While any session starves, those that hold memory stand back.
     pub(crate) fn next_for_memory(&mut self, free: u64) -> Option<u32> {
         if !self.may_claim(free) {
             return None;
@@ -172,22 +173,22 @@ impl Waiting {
         Some(claimant.index)
     }
 
-    /// Whether somebody may go on with so much memory free. It may say yes in vain.
+    /// Whether a session may be able to continue with `free` bytes. A false yes is possible.
     pub(crate) fn may_claim(&self, free: u64) -> bool {
         !self.memory.is_empty() && self.least <= free
     }
 
-    /// How many wait for room.
+    /// Number of sessions that wait for room.
     pub(crate) fn for_room(&self) -> usize {
         self.room.len()
     }
 
-    /// Whether somebody waits for its turn.
+    /// Whether any session waits for its turn.
     pub(crate) fn has_turns(&self) -> bool {
         !self.turns.is_empty() || !self.floors.is_empty()
     }
 
-    /// Whether somebody who holds nothing waits.
+    /// Whether any session that holds no memory waits.
     pub(crate) fn is_starving(&self) -> bool {
         self.starving > 0
     }
@@ -203,7 +204,7 @@ mod tests {
 
     const TURN: Option<Wait> = Some(Wait::Turn { floor: None });
 
-    /// Who has a floor has the same turns as the others, and is found before them when it is due.
+    /// Sessions with a floor have turns like all others, and run before them when the floor is due.
     #[test]
     fn a_floor_that_is_due_goes_before_all_turns_and_else_waits_its_own() {
         let floor = |object| Some(Wait::Turn { floor: Some(ObjectId(object)) });
@@ -242,21 +243,21 @@ mod tests {
         }
         assert_eq!((waiting.link_opens(), waiting.next_for_link(at(9))), (Some(at(10)), None));
         assert_eq!([(); 3].map(|()| waiting.next_for_link(at(10))), [Some(4), Some(2), None]);
-        // One asks for less, one ends.
+        // One now waits for an earlier time, one ends its wait.
         waiting.change(1, link(30, 0), link(15, 0));
         waiting.change(3, link(20, 2), None);
         assert_eq!((waiting.next_for_link(at(100)), waiting.next_for_link(at(100))), (Some(1), None));
     }
 
-    /// Only those go on for whom it is enough, the longest wait first, and nobody is asked when it
-    /// is enough for none.
+    /// Only sessions for which it is enough continue, the longest wait first. If it is enough for
+    /// none, none is tried.
     #[test]
     fn memory_goes_to_the_longest_wait_for_which_it_is_enough() {
         let mut waiting = Waiting::default();
         [(1, 900), (2, 500), (3, 400)].into_iter().for_each(|(index, free)| waiting.change(index, None, memory(free)));
         assert!(!waiting.may_claim(399));
         assert_eq!(waiting.next_for_memory(399), None);
-        // Its own answers went out meanwhile, so it needs less: it keeps its place.
+        // It needs less, since some of its replies were sent meanwhile; it keeps its place.
         waiting.change(1, memory(900), memory(450));
         assert_eq!(waiting.next_for_memory(450), Some(1));
         assert_eq!(waiting.next_for_memory(450), Some(3));

@@ -1,4 +1,4 @@
-//! `[[access]]`: who sees which exports, and whom users of NFS clients are taken for.
+//! `[[access]]`: which clients may use which exports, and how users of NFS clients are mapped.
 
 use crate::access::{Access, AccessRule, Network, Pattern, Squash, Squashed};
 use serde::Deserialize;

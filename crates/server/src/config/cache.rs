@@ -1,4 +1,4 @@
-//! `[cache]`: pages of the pool in the server's memory, and on a device behind it.
+//! `[cache]`: the cache of the pool's pages in memory, and its second level on a device.
 
 use super::Size;
 use block::Bytes;
@@ -6,13 +6,13 @@ use serde::Deserialize;
 use std::path::{Path, PathBuf};
 use store::{CacheSettings, SecondPlace};
 
-/// Below this a cache is not worth its index.
+/// A smaller cache is not worth its index.
 const MEMORY_MIN: u64 = 1 << 20;
-/// A page of the cache is from a page of the maps to a block.
+/// A page of the cache is at least a page of the maps and at most a block.
 const PAGES: std::ops::RangeInclusive<u64> = 4 << 10..=64 << 10;
-/// Slots have numbers of 32 bits, of which the index uses 31.
+/// Slot numbers have 32 bits, of which the index uses 31.
 const SECOND_PAGES_MAX: u64 = 1 << 30;
-/// Bytes a day below which half a day's bound would not be a segment that is worth writing.
+/// With fewer bytes a day, half a day's bound would be less than a segment that is worth writing.
 const WRITES_MIN: u64 = 64 << 20;
 
 #[derive(Default, Deserialize)]
@@ -26,7 +26,7 @@ pub(super) struct CacheTable {
 }
 
 impl CacheTable {
-    /// The cache and its second level.
+    /// Checks both levels.
     pub(super) fn checked(self, folder: &Path) -> Result<(Option<CacheSettings>, Option<SecondPlace>), String> {
         let page = self.page.as_ref().map_or(4 << 10, |page| page.0.0);
         if !page.is_power_of_two() || !PAGES.contains(&page) {

@@ -1,4 +1,4 @@
-//! `[server]`: its memory, how the data thread waits, and what connections may carry.
+//! `[server]`: its memory, how the data thread waits, and the bandwidth limits of connections.
 
 use super::Size;
 use crate::link_meter::LinkSettings;
@@ -22,7 +22,7 @@ pub(super) struct ServerTable {
 }
 
 impl ServerTable {
-    /// All the memory that the server may take: what it is told, or all that it may have.
+    /// The memory that the server may use: as configured, or all that is available to it.
     pub(super) fn memory(&self) -> Result<Option<Bytes>, String> {
         let most = uring::memory::most();
         match (&self.memory, most) {
@@ -36,7 +36,7 @@ impl ServerTable {
         }
     }
 
-    /// The limits of connections, one by one and together.
+    /// The bandwidth limits of each connection and of all together.
     pub(super) fn link(&self) -> Result<LinkSettings, String> {
         let rate = |rate: &Option<ByteRate>| rate.as_ref().map(|rate| rate.0);
         let bytes = |of: &Option<ByteRate>| rate(of).map(|rate| rate.0);

@@ -1,13 +1,13 @@
-//! What a configuration says of something that there is not.
+//! Settings that lack the setting they refer to.
 
 use super::ServeConfig;
 use ontap::value::FilePath;
 
 impl ServeConfig {
-    /// Refuses what is said of something that there is not, once the command line has said its own.
+    /// Refuses such settings; to be called after the command line was merged in.
     ///
     /// # Errors
-    /// The key, and what it is for.
+    /// The key, and what it needs.
     pub fn check_what_is_lone(&self) -> Result<(), String> {
         if self.portmap.is_some() && self.nfs.is_none() {
             return Err("server.portmap: is how NFS clients find the port; give nfs (or --nfs) too".into());
@@ -24,7 +24,7 @@ impl ServeConfig {
     }
 }
 
-/// Whether something can have this export's name: `/vol/VOLUME/LUN`, perhaps with `SVM:` before it.
+/// Whether the name can be that of an export: `/vol/VOLUME/LUN`, optionally with `SVM:` before it.
 fn is_export(name: &str) -> bool {
     let path = name.split_once(':').map_or(name, |(svm, path)| if svm.is_empty() { "" } else { path });
     let inside = path.strip_prefix("/vol").filter(|inside| inside.matches('/').count() >= 2);

@@ -4,13 +4,13 @@ use crate::tls::TlsFiles;
 use serde::Deserialize;
 use std::path::{Path, PathBuf};
 
-/// Where REST listens, and by which certificate.
+/// Where REST listens, and with which certificate.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct RestConfig {
-    /// `HOST:PORT`; without, there is no REST.
+    /// `HOST:PORT`; if not set, there is no REST.
     pub listen: Option<String>,
-    /// The certificate, as a PEM file; without, one is made and kept in the pool's folder.
+    /// The certificate, as a PEM file; if not set, one is made and kept in the pool's folder.
     pub certificate: Option<PathBuf>,
     /// Its private key.
     pub key: Option<PathBuf>,
@@ -33,7 +33,7 @@ impl RestConfig {
         Ok(RestConfig { certificate: self.certificate.map(from_here), key: self.key.map(from_here), ..self })
     }
 
-    /// The certificate's files, where one is given.
+    /// The files of the certificate, if one is given.
     pub fn files(&self) -> Option<TlsFiles> {
         let (certificate, key) = (self.certificate.clone()?, self.key.clone()?);
         let (client_authorities, revocation_lists) = (None, None);

@@ -1,4 +1,4 @@
-//! `[statistics]`: how much of what was done is kept in memory.
+//! `[statistics]`: the memory for statistics.
 
 use super::Size;
 use block::Bytes;
@@ -12,7 +12,7 @@ pub(super) struct StatisticsTable {
 }
 
 impl StatisticsTable {
-    /// A sixteenth of a small machine's memory at most, where nothing is said.
+    /// If nothing is configured: the default, but at most a sixteenth of the machine's memory.
     pub(super) fn checked(self, whole: Option<Bytes>) -> Result<HistorySettings, String> {
         let default = HistorySettings::default().memory;
         let most = whole.map_or(default, |whole| Bytes(whole.0 / 16).max(HistorySettings::MEMORY_MIN));

@@ -1,6 +1,6 @@
-//! The one rule on what is taken away from clients who are connected (by a delete, a restore, a
-//! smaller size): it is refused unless it is forced, and then their connections end with an error
-//! before anything is changed.
+//! The rule for changes that take data away from connected clients (a delete, a restore, a smaller
+//! size). They are refused unless forced. If forced, the connections end with an error before
+//! anything is changed.
 
 use super::{Control, ControlError};
 use crate::order::Order;
@@ -10,12 +10,12 @@ use admin::{AdminError, Administration, Effect, EventKind, Note, Noticed, Object
 use block::ObjectId;
 use std::collections::BTreeMap;
 
-/// Objects that a message names; the rest are counted.
+/// How many objects a message names; the others are only counted.
 const NAMED_MAX: usize = 3;
 
 impl Control {
-    /// Takes away from clients what effects change beneath them, or refuses because somebody is
-    /// connected. Whose connections ended is told by name, for the answer.
+    /// Takes objects that a change affects offline for clients, or refuses because somebody is
+    /// connected. Returns notes that name the clients whose connections ended, for the answer.
     pub(super) fn withdraw(&self, taken: &BTreeMap<ObjectId, Taken>, forced: bool) -> Result<Vec<Note>, ControlError> {
         if taken.is_empty() {
             return Ok(Vec::new());
@@ -34,7 +34,7 @@ impl Control {
         note
     }
 
-    /// Clients may have again what was taken away, as far as it is there and online.
+    /// Puts these objects online again, if they exist and are not offline.
     pub(super) fn offer(&self, effects: &[Effect]) -> Result<(), ShardGone> {
         let again = |effect: &Effect| match *effect {
             Effect::Offer { object, .. } => Some(object),

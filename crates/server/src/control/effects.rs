@@ -1,5 +1,5 @@
-//! What a change does to data: before the catalogue names it, after it does, and back where it
-//! cannot be kept.
+//! The effects of a command on data: those before the catalogue is written, those after, and how
+//! they are undone if it cannot be written.
 
 use super::together::Together;
 use super::{Control, ControlError};
@@ -15,21 +15,21 @@ use store::StoreError;
 use tree::{FileTree, SetNode};
 
 impl Control {
-    /// Does what must be there before the catalogue names it; nothing is left when it fails.
+    /// Does what has to exist before the catalogue names it. If it fails, nothing is left behind.
     pub(super) fn prepare(&self, effect: &Effect) -> Result<(), ControlError> {
         match *effect {
             Effect::Make { object, size } => self.change(object, What::Create { size }),
             Effect::Resize { object, size, .. } => {
                 self.change(object, What::Resize { size }).map_err(|error| self.about(object, error))
             }
-            // These are done at one moment, when all else is prepared.
+            // These are applied atomically, after everything else is prepared.
             Effect::Share { .. } | Effect::Restore { .. } => Ok(()),
             Effect::Rename { .. } | Effect::Remove { .. } | Effect::Offer { .. } => Ok(()),
             Effect::Divide | Effect::Place { .. } | Effect::Junction { .. } | Effect::Permit { .. } => Ok(()),
         }
     }
 
-    /// Changes trees of the maps at one moment, or none of them.
+    /// Changes several trees of the maps atomically.
     pub(super) fn share(&self, changes: Vec<(ObjectId, What)>) -> Result<(), ControlError> {
         if changes.is_empty() {
             return Ok(());
@@ -37,8 +37,8 @@ impl Control {
         Ok(self.shard.together(changes)?.map_err(StoreError::from)?)
     }
 
-    /// What grew stays so: its object's size is what the catalogue says. What shrank must be as
-    /// long as that again.
+    /// Undoes the effects. A tree that grew stays so, because the object's size is what the
+    /// catalogue says. A tree that shrank must be extended again.
     pub(super) fn undo(&self, effects: &[Effect]) {
         for effect in effects {
             match *effect {
@@ -51,7 +51,7 @@ impl Control {
         }
     }
 
-    /// Names the object, where the pool refuses something.
+    /// Adds the object's name to a refusal of the pool.
     pub(super) fn about(&self, object: ObjectId, error: ControlError) -> ControlError {
         match error {
             ControlError::Store(error @ StoreError::Refused(_)) => {
@@ -62,19 +62,19 @@ impl Control {
         }
     }
 
-    /// Removes what a LUN or file holds.
+    /// Deletes the data of a LUN or file.
     pub(super) fn remove(&self, object: ObjectId) -> Result<(), ControlError> {
         self.change(object, What::Delete)
     }
 
-    /// Removes what LUNs and files hold, all at once, in one record.
+    /// Deletes the data of several LUNs and files in one record.
     pub(super) fn remove_all(&self, objects: &[ObjectId]) -> Result<(), ControlError> {
         self.share(objects.iter().map(|object| (*object, What::Delete)).collect())
     }
 
-    /// Does what follows once the catalogue has it. All of it is tried; the first failure is told.
-    /// What the catalogue does not name any more goes only where that is confirmed: else the
-    /// catalogue before may come back.
+    /// Does what follows a change of the catalogue. Everything is attempted; the first failure is
+    /// returned. Data that the catalogue no longer names is deleted only if the change is
+    /// confirmed. Otherwise the previous catalogue may come back.
     pub(super) fn carry_out(
         &self,
         effects: &[Effect],
@@ -85,8 +85,8 @@ impl Control {
         if effects.is_empty() && edits.is_empty() {
             return Ok(self.tell_volumes(Some(touched))?);
         }
-        // The shard stops serving an object before the scheduler forgets it, and the other way
-        // round for a new one.
+        // The shard stops serving an object before the scheduler forgets it; a new object is
+        // registered with the scheduler before it is served.
         for effect in effects {
             if let Effect::Remove { object } = *effect {
                 self.shard.order(Order::Close { object })?;
@@ -128,18 +128,19 @@ impl Control {
             followed = followed.and(self.remove_all(&effects.iter().filter_map(removed).collect::<Vec<_>>()));
             self.forget(&Together::of(effects).before);
         }
-        // Many take several turns of the data thread. Whoever is answered finds them done.
+        // Many orders take several turns of the data thread. They are done when the command is
+        // answered.
         followed.and(Ok(self.shard.reach()?))
     }
 
-    /// The names that hosts know a LUN or file by: its SVM's, and its path there.
+    /// The export name of a LUN or file: its SVM, and its path there.
     pub(super) fn exported_as(&self, object: ObjectId) -> (String, String) {
         let path = self.path_of(object).unwrap_or_default();
         let (svm, path) = path.split_once(':').unwrap_or_default();
         (svm.into(), path.into())
     }
 
-    /// Has the shard offer a LUN or file.
+    /// Has the shard export a LUN or file.
     pub(super) fn serve(&self, object: ObjectId, size: u64) -> Result<(), ControlError> {
         let (svm, path) = self.exported_as(object);
         let (align, longest) = (self.align, self.shard.longest());
@@ -149,7 +150,7 @@ impl Control {
         Ok(self.place(object)?)
     }
 
-    /// Has an object's pages be kept where its volume's are to be.
+    /// Assigns an object's pages to the cache partition of its volume.
     pub(super) fn place(&self, object: ObjectId) -> Result<(), ShardGone> {
         match self.partition_of(object) {
             0 => Ok(()),
@@ -157,21 +158,21 @@ impl Control {
         }
     }
 
-    /// The number of the cache's partition that the pages of a LUN, a file or a volume's own tree
-    /// belong to; 0 is the default one.
+    /// The number of the cache partition for the pages of a LUN, a file or a volume's own tree; 0
+    /// is the default partition.
     fn partition_of(&self, object: ObjectId) -> u32 {
         let Administration { registry, partitions, .. } = &self.administration;
         let volume = registry.path(object).find(|above| above.kind() == ObjectKind::Volume);
         volume.and_then(|volume| partitions.of_volume(volume.id())).map_or(0, |partition| partition.id)
     }
 
-    /// Has NFS clients find a volume at its place in the name space.
+    /// Places a volume in the name space of NFS clients.
     pub(super) fn join(&self, volume: ObjectId) -> Result<(), ShardGone> {
         self.shard.order(Order::Join(volume, self.administration.junction(volume)))
     }
 
-    /// Has the cache be divided as the administration has it. What does not fit into its memory is
-    /// warned of.
+    /// Divides the cache as the administration says. Warns if the partitions do not fit into its
+    /// memory.
     pub(super) fn divide_cache(&self) -> Result<(), ShardGone> {
         let partitions = &self.administration.partitions;
         match partitions.memory {
@@ -188,8 +189,8 @@ impl Control {
         self.shard.order(Order::Divide { sizes: partitions.sizes(), memory_only: partitions.memory_only() })
     }
 
-    /// Removes trees that hold what was there before a restore. Those that stay are taken out when
-    /// the pool is opened again.
+    /// Deletes the trees with the state before a restore. Any that remain are deleted when the pool
+    /// is opened again.
     pub(super) fn forget(&self, before: &[ObjectId]) {
         let _ = self.share(before.iter().map(|tree| (*tree, What::Delete)).collect());
     }

@@ -1,4 +1,4 @@
-//! Why a command was not done, or not all of it.
+//! Why a command failed, or was done only in part.
 
 use crate::audit::AuditError;
 use crate::persist::UnreadablePolicy;
@@ -8,16 +8,16 @@ use ontap::catalogue::Output;
 use qos::Refusal;
 use store::StoreError;
 
-/// Why a command was not done, or not all of it.
+/// Why a command failed, or was done only in part.
 #[derive(Debug, thiserror::Error)]
 pub enum ControlError {
     /// The command is wrong, or a rule refused it.
     #[error(transparent)]
     Admin(#[from] AdminError),
-    /// What the catalogue holds breaks a rule.
+    /// A row of the catalogue breaks a rule.
     #[error("catalogue: {0}")]
     Catalogue(#[from] Refusal),
-    /// A kept policy cannot be read.
+    /// A stored policy cannot be read.
     #[error(transparent)]
     Unreadable(#[from] UnreadablePolicy),
     /// The pool failed.
@@ -26,25 +26,25 @@ pub enum ControlError {
     /// The shard is gone.
     #[error(transparent)]
     Gone(#[from] ShardGone),
-    /// The trail cannot be written.
+    /// The audit trail cannot be written.
     #[error(transparent)]
     Audit(#[from] AuditError),
-    /// What was asked is in force and stays so, but something that should have followed failed.
+    /// The command is in force, but something that should have followed failed.
     #[error("done, but not all that follows from it: {0}")]
     Afterwards(Box<ControlError>),
-    /// It was refused, and the trail does not have that.
+    /// The command was refused, and the trail could not record that.
     #[error("{refusal}; and that it was refused is not in the audit trail: {untold}")]
     Untold {
-        /// Why it was refused.
+        /// Why the command was refused.
         refusal: Box<ControlError>,
-        /// Why that is not there.
+        /// Why the trail could not record it.
         untold: AuditError,
     },
 }
 
 impl ControlError {
-    /// As the answer of a line: in a line for people, or as JSON. What no rule refused has no code
-    /// there.
+    /// The error as the answer to a line: text for people, or JSON. An error that is no refusal by
+    /// a rule has no code in JSON.
     pub fn text(&self, output: Output) -> String {
         match (output, self) {
             (Output::Text, _) => self.to_string(),

@@ -1,5 +1,5 @@
-//! What administrators gave to what changes by itself: adaptive policies follow sizes, and policies
-//! of files that clients made follow those files.
+//! Policies on things that change by themselves: adaptive policies follow sizes, and policies of
+//! clients' files follow those files.
 
 use super::{Control, ControlError};
 use crate::logins::Logins;
@@ -11,7 +11,7 @@ use block::ObjectId;
 use std::collections::BTreeSet;
 
 impl Control {
-    /// Looks at how much space everything takes, and has the adaptive policies that are due follow.
+    /// Measures the space of all objects and updates the adaptive policies that are due.
     ///
     /// # Errors
     /// The shard is gone.
@@ -26,8 +26,8 @@ impl Control {
         }
     }
 
-    /// Files of clients that are no objects any more are accounted as others are from now on:
-    /// before the scheduler forgets them.
+    /// Ends the accounting of files that are no longer objects of their own, before the scheduler
+    /// forgets them.
     pub(super) fn stop_following(&self, touched: &BTreeSet<ObjectId>) -> Result<(), ShardGone> {
         let registry = &self.administration.registry;
         let mut told = self.volumes.borrow_mut();
@@ -41,11 +41,11 @@ impl Control {
         Ok(())
     }
 
-    /// Takes in what became of files of clients that have policies, if there are such: names follow
-    /// them, and policies go with them.
+    /// Records renamed and deleted files of clients that have policies: names follow the files, and
+    /// policies are deleted with them.
     ///
     /// # Errors
-    /// The shard is gone, or the pool cannot keep it; it is tried again the next time.
+    /// The shard is gone, or the catalogue cannot be written; then the next call tries again.
     pub(crate) fn follow_files(&mut self) -> Result<(), ControlError> {
         if self.volumes.borrow().values().all(|told| told.files.is_empty()) && self.unfollowed.is_empty() {
             return Ok(());

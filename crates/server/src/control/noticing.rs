@@ -1,5 +1,5 @@
-//! What becomes an event: what the data thread noticed, and what has to be looked for in statistics
-//! and on the pool.
+//! The sources of events: what the data thread noticed, and what is found by looking at statistics
+//! and at the pool.
 
 use super::Control;
 use crate::memory::{MemorySigns, Relief};
@@ -11,26 +11,26 @@ use qos::{FloorState, Shortage};
 use std::collections::BTreeMap;
 use store::Room;
 
-/// A floor that is missed for so long is worth an event: for less, the scheduler still makes room
-/// after loads change.
+/// How long a floor must be missed to be an event. Within less, the scheduler may still adapt to a
+/// change of load.
 const MISSED_FOR: Span = Span::from_secs(5);
-/// The pool is nearly full from so many percent on, as ONTAP's volumes are.
+/// From this percentage on the pool is nearly full, as for ONTAP's volumes.
 const NEARLY_FULL_PERCENT: u64 = 95;
-/// And full from so many.
+/// From this percentage on it is full.
 const FULL_PERCENT: u64 = 98;
 
-/// What was so when it was looked at last.
+/// The state at the last look.
 #[derive(Debug, Default)]
 pub(super) struct Watch {
-    /// The number of the sample.
+    /// The number of the last sample.
     sample: u64,
-    /// How long floors have been missed.
+    /// How long each floor has been missed.
     missed: BTreeMap<ObjectId, Span>,
     space: Space,
     flush_failed: bool,
 }
 
-/// How much space there is.
+/// How full the pool is.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Space {
     #[default]
@@ -40,13 +40,13 @@ enum Space {
 }
 
 impl Control {
-    /// From now on the cache, where there is one, is made smaller while memory is short, and unused
-    /// buffers go back at once.
+    /// From now on, shrinks the cache (if there is one) and returns unused buffers at once while
+    /// memory is short.
     pub fn watch_memory(&mut self, signs: MemorySigns) {
         self.relief = Some(Relief::new(signs, self.shard.cache().map(|cache| cache.memory)));
     }
 
-    /// Looks whether memory is short: to be called from time to time.
+    /// Checks whether memory is short; to be called regularly.
     ///
     /// # Errors
     /// The shard is gone.
@@ -61,7 +61,7 @@ impl Control {
         Ok(())
     }
 
-    /// Makes events of what the data thread noticed, of floors, and of a flush that failed.
+    /// Turns what the data thread noticed, missed floors, and a failed flush into events.
     pub(super) fn notice(&self, noticed: Vec<Noticed>) {
         noticed.into_iter().for_each(|noticed| self.events.note(noticed));
         let mut watch = self.watch.borrow_mut();
@@ -74,9 +74,9 @@ impl Control {
         self.events.settle();
     }
 
-    /// Measures what there is for data, which others' files take and give back, and makes an event
-    /// of a pool that is getting full, or has space again. The shard that is gone has none to tell
-    /// of.
+    /// Measures the space for data, which files of others on the same file system change too, and
+    /// makes an event if the pool is getting full or has space again. If the shard is gone, there
+    /// is no event.
     pub fn look_at_space(&self) {
         match self.room.as_ref().map(Room::measure) {
             Some(Ok(room)) => drop(self.shard.order(Order::Room(room))),
@@ -97,13 +97,13 @@ impl Control {
             Space::Enough if before != Space::Enough => EventKind::HasSpace,
             _ => return,
         };
-        // A pool that stays full is told of again and again, at the log's rate.
+        // A pool that stays full is reported repeatedly; the log limits the rate.
         let left = self.administration.size(pool.available);
         let text = format!("aggregate {} is {percent} % full, {left} are left", pool.name);
         self.events.note(Noticed::once(kind, pool.name, text));
     }
 
-    /// Makes an event of maps that have no memory left, at the log's rate.
+    /// Makes an event if the maps have no memory left; the log limits the rate.
     fn look_at_maps(&self, pool: &str) {
         let Ok(Some(map::Usage { nodes, nodes_max, .. })) = self.shard.space() else { return };
         if percent_used(nodes_max, nodes_max.saturating_sub(nodes)) < FULL_PERCENT {
@@ -116,7 +116,7 @@ impl Control {
         self.events.note(Noticed::once(EventKind::MapsFull, pool.to_owned(), text));
     }
 
-    /// Makes an event of what the cache keeps from now on.
+    /// Makes an event when the memory that the cache may use changes.
     pub(super) fn notice_cache(&self, kept: Bytes, whole: Bytes) {
         let size = |bytes: Bytes| self.administration.size(bytes.0);
         let noticed = if kept < whole {
@@ -145,7 +145,7 @@ fn percent_used(size: u64, available: u64) -> u64 {
 }
 
 impl Watch {
-    /// What is to be said of floors after another sample.
+    /// The events of floors that follow from a new sample.
     fn floors(&mut self, sample: &Sample, path: &dyn Fn(ObjectId) -> String) -> Vec<Noticed> {
         if std::mem::replace(&mut self.sample, sample.number) == sample.number {
             return Vec::new();
@@ -175,8 +175,8 @@ impl Watch {
     }
 }
 
-/// What an object has in place of its floor, and why. A client that keeps too few requests
-/// outstanding and a ceiling in the way are no fault of the storage's, and no event.
+/// What an object gets in place of its floor, and why. If its client keeps too few requests
+/// outstanding, or a ceiling is in the way, the storage is not at fault, and there is no event.
 fn missed(floor: FloorState) -> Option<String> {
     let because = |why| match why {
         Shortage::Overcommitted { phi_per_mille } => Some(format!(
@@ -221,8 +221,8 @@ mod tests {
         noticed.iter().map(|noticed| noticed.kind).collect()
     }
 
-    /// Five seconds of a miss are an event, four are none; the same sample twice counts once; when
-    /// it is over that is told.
+    /// Five seconds of a miss make an event, four do not. The same sample twice counts once, and
+    /// the end of the miss is an event too.
     #[test]
     fn a_floor_that_is_missed_for_long_is_noticed() {
         let short = |why| FloorState::Short { served: 60, wanted: 100, kind: LimitKind::Iops, why };

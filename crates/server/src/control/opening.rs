@@ -1,4 +1,4 @@
-//! The maps of a pool that is opened, on their way to the data thread.
+//! Hands the maps of an opened pool to the data thread.
 
 use super::{Control, ControlError};
 use crate::order::Order;
@@ -8,8 +8,8 @@ use std::collections::HashSet;
 use store::MappedPool;
 
 impl Control {
-    /// Gives the shard the maps and takes trees out that a change has left which was cut off, and
-    /// that the catalogue does not know. No others: whose they are is not known.
+    /// Gives the shard the maps and deletes trees that an interrupted change left behind and that
+    /// the catalogue does not name. Only trees that such a change touched are deleted.
     pub(super) fn serve_maps(&mut self, maps: MappedPool) -> Result<(), ControlError> {
         let contents = self.pool.contents();
         let agreed = maps.core().agreed().clone();
@@ -20,7 +20,7 @@ impl Control {
         self.shard.order(Order::Maps(Box::new(maps)))?;
         for (tree, size) in sizes.into_iter().filter(|(tree, _)| agreed.touches(*tree)) {
             match contents.objects.get(&tree) {
-                // A restore was not finished; what its answer would have said is not so.
+                // A restore was interrupted before it was answered.
                 Some(row) if row.size > size => self.change(ObjectId(tree), What::Resize { size: row.size })?,
                 None if !of_snapshots.contains(&tree) => self.change(ObjectId(tree), What::Delete)?,
                 _ => {}

@@ -1,5 +1,5 @@
-//! The trees of the maps that the effects of one command concern, and those that are changed at one
-//! moment.
+//! The trees of the maps that a command's effects touch, and the changes that are applied
+//! atomically.
 
 use admin::Effect;
 use block::ObjectId;
@@ -21,13 +21,13 @@ pub(super) fn touched(effects: &[Effect]) -> BTreeSet<u32> {
     effects.iter().filter_map(of).chain(before).collect()
 }
 
-/// What the effects of one command change at one moment.
+/// The changes of one command that are applied atomically.
 #[derive(Default)]
 pub(super) struct Together {
     pub changes: Vec<(ObjectId, What)>,
-    /// Trees that hold what was there before a restore, until the catalogue has it all.
+    /// Trees that hold the state before a restore, until the catalogue is written.
     pub before: Vec<ObjectId>,
-    /// What brings that back.
+    /// The changes that restore that state.
     pub back: Vec<(ObjectId, What)>,
 }
 
@@ -40,7 +40,7 @@ impl Together {
                     all.changes.push((object, What::Share { from: from.0, frozen }));
                 }
                 Effect::Restore { object, from, .. } => {
-                    // Numbers from the end: no snapshot's tree gets that far.
+                    // Numbers from the upper end, which no snapshot's tree reaches.
                     let before = ObjectId(u32::MAX - all.before.len() as u32);
                     all.changes.push((before, What::Share { from: object.0, frozen: true }));
                     all.changes.push((object, What::Restore { from: from.0 }));

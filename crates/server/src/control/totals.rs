@@ -1,10 +1,9 @@
-//! What came together by the hour, by the names that objects have: what was done as the monitor
-//! kept it, and what was promised and taken meanwhile. Housekeeping adds it to the pool's
-//! `totals.db`.
+//! Hourly totals by the names of objects: what was done, as collected by the monitor, and what was
+//! promised and used meanwhile. Housekeeping adds them to the pool's `totals.db`.
 //!
-//! Names and policies are those of the moment when figures are named: at each addition, and before
-//! a change (at most once a second), so that what is deleted, renamed or given another policy keeps
-//! what it did before.
+//! Figures get the names and policies that objects have when the figures are collected. That
+//! happens at each addition and before a change (at most once a second), so that an object that is
+//! deleted, renamed or given another policy keeps its earlier figures.
 
 use super::Control;
 use crate::shard::ShardGone;
@@ -15,21 +14,21 @@ use qos::{Object, ObjectKind};
 use std::collections::{BTreeMap, BTreeSet};
 use store::{Contents, HourRow, ObjectName};
 
-/// Rows that wait at most, where the file cannot be written: of 10 000 objects those of 20 hours,
-/// or 40 MB. Beyond that no new ones come; those that there are still grow.
+/// Most rows that wait if the file cannot be written: 20 hours for 10 000 objects, or 40 MB. At the
+/// limit no rows are added, but existing ones still grow.
 const ROWS_MAX: usize = 200_000;
-/// Changes that follow one another within this time name figures once.
+/// Changes that follow one another within this time share one collection.
 const NAMED_AGAIN: Span = Span::SECOND;
 
-/// What waits to be added.
+/// The totals that wait to be added to the file.
 #[derive(Debug, Default)]
 pub(super) struct Pending {
     rows: BTreeMap<(u64, u32, ObjectName), Totals>,
-    /// Somebody takes it: until when promises are told, on the scheduler's clock, and that moment's
-    /// date.
+    /// Set once totals are collected: up to when promises have been counted, on the scheduler's
+    /// clock, and the date of that moment.
     promised: Option<(Time, u64)>,
     named: Time,
-    /// Rows that there was no room for.
+    /// Rows that were dropped at the limit.
     lost: u64,
 }
 
@@ -45,8 +44,9 @@ impl Pending {
 }
 
 impl Control {
-    /// What was done and promised since this was last called, by hour and object; the first call
-    /// only begins. What cannot be kept comes back by [`Control::take_back_totals`].
+    /// What was done and promised since the previous call, by hour and object; the first call only
+    /// starts the collection. Rows that could not be written are returned by
+    /// [`Control::take_back_totals`].
     ///
     /// # Errors
     /// The shard is gone.
@@ -62,21 +62,22 @@ impl Control {
         Ok(rows.map(|((hour, object, name), totals)| HourRow { hour, object, name, totals }).collect())
     }
 
-    /// Takes back what could not be kept, to hand it out again.
+    /// Takes back rows that could not be written, to return them again later.
     pub fn take_back_totals(&mut self, rows: Vec<HourRow>) {
         for HourRow { hour, object, name, totals } in rows {
             self.pending.add(hour, ObjectId(object), name, &totals);
         }
     }
 
-    /// Names what was done, if somebody takes it and no other change did so just now.
+    /// Collects figures under their present names before a change, if totals are collected and no
+    /// change did so within the last second.
     pub(super) fn name_before_change(&mut self) {
         if self.pending.promised.is_some() && self.clock.now().since(self.pending.named) >= NAMED_AGAIN {
             self.name_figures();
         }
     }
 
-    /// Gives what was done the names of now. Returns what did something.
+    /// Collects figures under the present names of their objects. Returns the active objects.
     fn name_figures(&mut self) -> BTreeSet<ObjectId> {
         let mut active = BTreeSet::new();
         for (hour, object, totals) in self.monitor.take_hours() {
@@ -89,13 +90,13 @@ impl Control {
         active
     }
 
-    /// Adds what was promised since it was last told: to volumes, to what has a policy of its own,
-    /// and to what was active.
+    /// Adds what was promised since the last count: for volumes, for objects with a policy of their
+    /// own, and for active objects.
     fn promise(&mut self, active: &BTreeSet<ObjectId>) -> Result<(), ShardGone> {
         let (now, date) = (self.clock.now(), self.date());
         let (since, begun) = self.pending.promised.unwrap_or((now, date));
         let seconds = now.since(since).as_nanos() / Span::SECOND.as_nanos();
-        // What is left of a second counts the next time.
+        // The fraction of a second that is left counts the next time.
         self.pending.promised = Some((since + Span::from_secs(seconds), date));
         if seconds == 0 {
             return Ok(());
@@ -144,7 +145,7 @@ impl Control {
         }
     }
 
-    /// What an object is called now.
+    /// The present name of an object.
     fn object_name(&self, object: ObjectId) -> Option<ObjectName> {
         let registry = &self.administration.registry;
         let of_kind = |kind| registry.path(object).find(|above| above.kind() == kind).map(|above| above.name().into());
@@ -158,7 +159,7 @@ impl Control {
     }
 }
 
-/// The bytes that each object of a catalogue takes with all that is in it; `used` tells those of a
+/// The bytes that each object of a catalogue uses, with everything in it; `used` returns those of a
 /// LUN or file.
 pub(super) fn used_by(contents: &Contents, used: &dyn Fn(u32) -> u64) -> BTreeMap<u32, u64> {
     let mut sums = BTreeMap::new();

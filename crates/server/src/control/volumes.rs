@@ -1,5 +1,5 @@
-//! Volumes and the files that clients made on them: which there are, how much room their files
-//! have, and what a clone or a restored volume holds.
+//! Volumes and clients' files on them, as the shard knows them: which volumes exist, the limit of
+//! their files, and the files of a clone or a restored volume.
 
 use super::{Control, ControlError};
 use crate::order::Order;
@@ -13,21 +13,21 @@ use tree::{FileTree, NodeId};
 
 const _: () = assert!(admin::FILES_BYTES == tree::limits::TREE_BYTES, "a volume's tree is as large as its files need");
 
-/// What the shard was told of a volume.
+/// The state of a volume that the shard was told.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct VolumeTold {
     svm: String,
     name: String,
-    /// The room for its files, in bytes.
+    /// The space for its files, in bytes.
     limit: u64,
     qtrees: Vec<(ObjectId, String)>,
-    /// Files of clients that are objects.
+    /// Clients' files that are objects.
     pub(super) files: Vec<FollowedFile>,
 }
 
 impl Control {
-    /// Tells the shard of volumes that are new, or have another name or other room: of all, or of
-    /// those that changes of these objects concern.
+    /// Tells the shard of volumes that are new, renamed or have another limit: all of them, or
+    /// those that the `touched` objects concern.
     pub(super) fn tell_volumes(&self, touched: Option<&BTreeSet<ObjectId>>) -> Result<(), ShardGone> {
         let mut told = self.volumes.borrow_mut();
         let concerned = |objects: &BTreeSet<ObjectId>| objects.iter().map(|object| self.volume_of(*object)).collect();
@@ -48,12 +48,13 @@ impl Control {
         Ok(())
     }
 
-    /// The volume that an object is in, or is; none of one that is gone, or has volumes in it.
+    /// The volume that contains an object, or is it; `None` if it is gone, or contains volumes.
     fn volume_of(&self, object: ObjectId) -> Option<ObjectId> {
         self.administration.registry.path(object).find(|above| above.kind() == ObjectKind::Volume).map(Object::id)
     }
 
-    /// A volume has room for what its LUNs and files of administrators leave.
+    /// The state of a volume. Its clients' files have the space that its LUNs and administrators'
+    /// files leave.
     fn volume_told(&self, volume: ObjectId) -> VolumeTold {
         fn taken(registry: &Registry, object: &Object) -> u64 {
             let own = if object.kind().has_tree() { object.size().allocated.0 } else { 0 };
@@ -86,7 +87,7 @@ impl Control {
         self.administration.registry.object(object).is_some_and(|object| object.kind() == ObjectKind::Volume)
     }
 
-    /// Has clients have the files that a volume was found with. Those that are damaged nobody has.
+    /// Makes the recovered files of a volume available to clients; damaged ones are not.
     pub(super) fn serve_files(
         &self,
         volume: ObjectId,
@@ -109,14 +110,14 @@ impl Control {
         Ok(())
     }
 
-    /// Has clients have what a volume's tree holds by now.
+    /// Reads the files of a volume from its tree and makes them available to clients.
     pub(super) fn read_files(&self, volume: ObjectId) -> Result<(), ShardGone> {
         let found = FileTree::recover(&mut ShardReader { shard: &self.shard, volume });
         self.serve_files(volume, found)
     }
 
-    /// What clients wrote to volumes that are going to be shared is on the disk, and so in their
-    /// trees.
+    /// Makes clients' changes to volumes that are about to be shared durable, so that their trees
+    /// contain them.
     pub(super) fn settle_files(&self, effects: &[Effect]) -> Result<(), ControlError> {
         for effect in effects {
             if let Effect::Share { from, .. } = *effect
@@ -128,7 +129,7 @@ impl Control {
         Ok(())
     }
 
-    /// The files of volumes that were not restored after all are there again.
+    /// Makes the files of volumes available again whose restore or removal was undone.
     pub(super) fn read_again(&self, effects: &[Effect]) -> Result<(), ShardGone> {
         for effect in effects {
             if let Effect::Restore { object, .. } | Effect::Remove { object } = *effect

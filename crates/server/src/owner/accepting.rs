@@ -1,4 +1,4 @@
-//! New connections: accepted from the listeners, within the limits on how many there may be.
+//! Accepts new connections, within the limits on their number.
 
 use super::{LISTENER, Owner};
 use crate::access::Caller;
@@ -15,27 +15,27 @@ pub(super) struct Accepting {
     pub(super) socket: FileId,
     pub(super) listener: Listener,
     pub(super) protocol: Protocol,
-    /// The kernel has an accept of ours.
+    /// An accept is in flight.
     pub(super) armed: bool,
 }
 
 impl Accepting {
-    /// At that listener, whose clients speak this.
+    /// A listener for clients of that protocol.
     pub(super) fn new(io: &Io, mut listener: Listener, protocol: Protocol) -> Accepting {
         Accepting { socket: io.register(listener.take_socket()), listener, protocol, armed: false }
     }
 }
 
 impl Owner {
-    /// Asks every listener that was not asked yet for its next connection.
+    /// Starts an accept on every listener that has none in flight.
     pub(super) fn accept(&mut self) {
         if !self.is_open {
             return;
         }
         for (number, accepting) in self.listeners.iter_mut().enumerate().filter(|(_, accepting)| !accepting.armed) {
             let job = Job::Accept { listener: accepting.socket };
-            // A full ring is asked again at the next look; until then connections wait in the
-            // kernel.
+            // If the ring is full, the next periodic check tries again; until then connections wait
+            // in the kernel.
             accepting.armed = self.port.push(LISTENER | number as u64, job).is_ok();
         }
     }
@@ -49,8 +49,8 @@ impl Owner {
         match (event.accepted, event.result) {
             (Some(socket), _) => self.begin_session(now, number, socket),
             (None, Err(failure)) if is_short_of(failure) => {
-                // At once it would fail at once again; a connection that ends makes room, so the
-                // next look tries.
+                // Trying again at once would fail again. A connection that ends frees resources, so
+                // the next periodic check tries again.
                 tracing::warn!(%failure, "no connection can be accepted now");
                 let text = format!("no connection can be accepted: {failure}");
                 self.notices.note(EventKind::ClientRefused, "accept", text);
@@ -110,11 +110,11 @@ impl Owner {
                 self.free.push(index);
             }
         }
-        // Lists it if the ring was too full for its first receive.
+        // Registers its wait if the ring was too full for its first receive.
         self.with_session(now, index, |_, _| ());
     }
 
-    /// The limit that one more connection from there would break.
+    /// The limit that one more connection from that address would exceed.
     fn limit_met_by(&self, address: Option<IpAddr>) -> Option<&'static str> {
         let from_there = address.and_then(|address| self.callers.get(&address)).copied().unwrap_or(0);
         if self.connections() - self.refused >= self.limits.connections {
@@ -127,7 +127,7 @@ impl Owner {
     }
 }
 
-/// Whether an accept failed for want of descriptors or memory.
+/// Whether an accept failed for lack of descriptors or memory.
 fn is_short_of(failure: Failure) -> bool {
     const ENFILE: i32 = 23;
     const EMFILE: i32 = 24;

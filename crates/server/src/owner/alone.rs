@@ -1,30 +1,29 @@
-//! Whether one connection alone is served: then nobody else waits behind what is done for its
-//! throughput.
+//! Detects that only one connection is active: then measures for its throughput delay nobody else.
 
 use block::{Span, Time};
 
-/// A session that was silent for this long, and had nothing outstanding, does not count.
+/// Another session that was silent for this long, and had nothing outstanding, does not count.
 const SILENT: Span = Span::from_millis(100);
 
-/// The session that was heard or answered last.
+/// The session that was last heard or answered.
 #[derive(Debug, Default)]
 pub(super) struct Alone {
     index: u32,
-    /// Since then no other one was.
+    /// When the first such event after one of another session was.
     since: Time,
     was_alone: bool,
 }
 
 impl Alone {
-    /// The session of that index asked for something, or had an answer.
+    /// Notes a request or a reply of a session.
     pub(super) fn heard(&mut self, now: Time, index: u32) {
         if index != self.index {
             (self.index, self.since) = (index, now);
         }
     }
 
-    /// Whether it is alone now, if that has changed. With floors nobody is: a connection may use
-    /// several objects.
+    /// Whether one session is alone now, if that has changed. With floors none is: one connection
+    /// may use several objects.
     pub(super) fn change(&mut self, now: Time, has_floors: bool) -> Option<bool> {
         let is_alone = !has_floors && now.since(self.since) >= SILENT;
         let has_changed = std::mem::replace(&mut self.was_alone, is_alone) != is_alone;

@@ -1,33 +1,32 @@
-//! `latency`: for how long the thread waits awake for the next request instead of sleeping.
+//! `latency`: how long the thread busy-polls for the next request before it sleeps.
 //!
-//! A client in ping-pong asks for one thing, waits for the answer, and asks again: at each step
-//! either it or this thread wakes up, which takes longer than the request. So while requests end
-//! one at a time, with none beside them, and follow each other within [`NEAR`], the thread looks
-//! again and again for what comes instead of sleeping, until [`NEAR`] after the last end: with
-//! `"low"` always, with `"auto"` where that takes hardly more processor time ([`Cheaper`]).
-//! If nothing came by then, it takes [`ROUNDS`] such requests again before it does so.
+//! A client in ping-pong sends one request, waits for the reply, and sends the next. At each step
+//! either the client or this thread has to be woken, which takes longer than the request. So while
+//! requests complete one at a time, with no other in flight, and follow each other within [`NEAR`],
+//! the thread polls instead of sleeping, until [`NEAR`] after the last completion: always with
+//! `"low"`, and with `"auto"` if that takes hardly more processor time ([`Cheaper`]). If nothing
+//! has come by then, the thread sleeps, and polls again only after [`ROUNDS`] such requests.
 //!
-//! So what it costs is bounded: a processor's time as long as the ping-pong lasts, and [`NEAR`]
-//! after it.
+//! So the cost is bounded: one processor for as long as the ping-pong lasts, and [`NEAR`] beyond.
 
 use block::{Span, Time};
 
 use super::cheaper::Cheaper;
 use crate::starting::Latency;
 
-/// Ends that are no further apart than that follow each other: a request that a disk answers, with
-/// the way to the client and back.
+/// Completions at most this far apart count as consecutive: a request that a disk serves, with the
+/// round trip to the client.
 pub(super) const NEAR: Span = Span::from_micros(200);
 
-/// Requests in ping-pong before it waits awake: what begins and ends at once shall cost nothing.
+/// Requests in ping-pong before it busy-polls, so that a short exchange costs nothing.
 pub(super) const ROUNDS: u32 = 8;
 
-/// Whether a client is in ping-pong, and how long it was waited for.
+/// Tracks whether a client is in ping-pong, and how long the thread has busy-polled for it.
 #[derive(Debug, Default)]
 pub(super) struct Awake {
     latency: Latency,
     cheaper: Cheaper,
-    /// Requests in ping-pong, one after the other.
+    /// Consecutive requests in ping-pong.
     rounds: u32,
     last: Time,
     spent: Span,
@@ -38,8 +37,8 @@ impl Awake {
         Awake { latency, ..Awake::default() }
     }
 
-    /// Requests have ended; `others` were asked for and have not. `cpu` tells the thread's
-    /// processor time so far.
+    /// Notes that `ended` requests completed while `others` are outstanding. `cpu` returns the
+    /// thread's processor time so far.
     pub(super) fn ended(&mut self, now: Time, ended: usize, others: u64, cpu: impl FnOnce() -> Span) {
         if ended == 0 || self.latency == Latency::Normal {
             return;
@@ -56,7 +55,7 @@ impl Awake {
         }
     }
 
-    /// Until when it is waited awake; `None` where the thread sleeps.
+    /// Until when to busy-poll; `None` to sleep.
     pub(super) fn until(&mut self, now: Time) -> Option<Time> {
         if self.rounds < ROUNDS || self.latency == Latency::Auto && !self.cheaper.waits_awake() {
             return None;
@@ -69,12 +68,12 @@ impl Awake {
         Some(until)
     }
 
-    /// So long it was waited.
+    /// Notes how long the thread busy-polled.
     pub(super) fn waited(&mut self, span: Span) {
         self.spent += span;
     }
 
-    /// How long it was waited since this was last asked.
+    /// How long the thread busy-polled since the last call.
     pub(super) fn take_spent(&mut self) -> Span {
         std::mem::take(&mut self.spent)
     }

@@ -1,4 +1,4 @@
-//! The cache's part of the administration's orders, and what the thread's memory is for.
+//! Orders that concern the cache, and the accounting of the thread's memory.
 
 use super::Owner;
 use super::orders::LOOK_UP;
@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use store::{MappedVolumes, PartitionState, SecondPlace, SecondState};
 
 impl Owner {
-    /// Changes the cache's partitions.
+    /// Changes the partitions of the cache.
     pub(super) fn divide(&mut self, order: Order, steps: &mut Steps) {
         let Some(volumes) = self.gate.inner_mut().volumes_mut() else { return };
         match order {
@@ -21,8 +21,8 @@ impl Owner {
                 let memory_only: Vec<_> = memory_only.into_iter().map(|id| PartitionId(id as u8)).collect();
                 steps.spend(LOOK_UP * parts.len() as u32);
                 if let Err(error) = volumes.divide_cache(&parts, &memory_only) {
-                    // The administration checked it, so this is a fault of ours: say so and go on
-                    // as it was.
+                    // The administration checked it, so this is a bug: report it and keep the
+                    // previous division.
                     tracing::error!(%error, "the cache is not divided as was asked");
                 }
             }
@@ -31,13 +31,13 @@ impl Owner {
         }
     }
 
-    /// Has the cache keep so much at most, and buffers not be kept unused while memory is short.
+    /// Limits the cache, and returns unused buffers sooner while memory is short.
     pub(super) fn limit_memory(&mut self, cache: Bytes, is_short: bool) {
         self.claims.is_short = is_short;
         self.gate.inner_mut().volumes_mut().into_iter().for_each(|volumes| volumes.limit_cache(cache));
     }
 
-    /// What came of each partition of the cache.
+    /// Counters of each partition of the cache.
     pub(super) fn cached(&self) -> BTreeMap<u32, CacheSeen> {
         let partitions = self.gate.inner().volumes().into_iter().flat_map(MappedVolumes::partitions);
         let seen = partitions.map(|(id, PartitionState { counts, size, resident, second_hits, second_resident })| {
@@ -47,7 +47,7 @@ impl Owner {
         seen.collect()
     }
 
-    /// The second level of the cache.
+    /// State of the cache's second level, if there is one.
     pub(super) fn second_seen(&self) -> Option<SecondSeen> {
         let SecondState { path, failed, size, counts, .. } = self.gate.inner().volumes()?.second_level()?;
         let cache::SecondStatistics { hits, written, unused, spared, evicted, invalidated } = counts;
@@ -55,14 +55,14 @@ impl Owner {
         Some(SecondSeen { path, failed, size, hits, written, unused, spared, evicted, invalidated })
     }
 
-    /// What the reads of each object asked of the cache, where somebody records it.
+    /// Cache hits and misses of the reads of each object, if they are recorded.
     pub(super) fn asked(&mut self) -> Vec<(ObjectId, Hits)> {
         let volumes = self.gate.inner_mut().volumes_mut().filter(|_| self.accounts.are_read());
         let asked = volumes.map(MappedVolumes::take_asked).unwrap_or_default();
         asked.into_iter().map(|(object, (found, missed))| (object, Hits { found, missed })).collect()
     }
 
-    /// What memory is for.
+    /// The parts of the thread's memory.
     pub(super) fn memory(&self) -> Vec<MemoryPart> {
         let cached = self.cached();
         let sum = |of: fn(&CacheSeen) -> Bytes| Bytes(cached.values().map(|seen| of(seen).0).sum());
@@ -84,8 +84,7 @@ impl Owner {
         cache.into_iter().chain(second).chain([buffers, maps]).collect()
     }
 
-    /// The pool's maps are there: they are served, with the second level of the cache where there
-    /// is one.
+    /// Serves the pool from its maps, with the cache's second level if there is one.
     pub(super) fn serve(&mut self, mut volumes: MappedVolumes) {
         if let Some(opened) = self.second_level.take()
             && !volumes.add_second_level(opened)
@@ -95,7 +94,7 @@ impl Owner {
         self.gate.inner_mut().begin(volumes);
     }
 
-    /// Says that the second level was turned off, once.
+    /// Reports once that the second level was switched off.
     pub(super) fn tell_of_second_level(&mut self) {
         let failure = self.gate.inner_mut().volumes_mut().and_then(MappedVolumes::take_second_failure);
         let Some((path, reason)) = failure else { return };
@@ -106,7 +105,7 @@ impl Owner {
     }
 }
 
-/// What a partition did, what it may hold and what it holds, without a second level.
+/// Counters and sizes of a partition, without a second level.
 pub fn cache_seen(counts: cache::Statistics, size: Bytes, resident: Bytes) -> CacheSeen {
     let cache::Statistics { hits, misses, inserted, evicted, invalidated } = counts;
     CacheSeen { hits, misses, inserted, evicted, invalidated, size, resident, ..CacheSeen::default() }

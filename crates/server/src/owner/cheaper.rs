@@ -1,10 +1,10 @@
-//! `latency = "auto"`: whether waiting awake for a client in ping-pong (busy polling) takes about
-//! as little processor time a request as sleeping does.
+//! `latency = "auto"`: decides whether busy-polling for a client in ping-pong takes about as little
+//! processor time per request as sleeping.
 //!
-//! That depends on what waking up costs on this machine and on how soon the client asks again, so
-//! it is measured: stretches of [`STRETCH`] requests in the way that took less so far, and now and
-//! then one in the other way. All that the thread does meanwhile counts, what it waits in vain
-//! included: on busy machines each fiftieth request comes late.
+//! That depends on the cost of a wake-up on this machine and on how soon the client sends its next
+//! request, so it is measured. Most stretches of [`STRETCH`] requests use the way that was cheaper
+//! so far, and now and then one uses the other way. All processor time of the thread counts,
+//! including polling in vain: on busy machines one request in fifty comes late.
 
 use block::{Span, Time};
 
@@ -13,30 +13,32 @@ use super::awake::{NEAR, ROUNDS};
 /// Requests that are measured together: some milliseconds of processor time.
 const STRETCH: u32 = 128;
 
-/// Stretches after which the other way is tried again: after a change, and at most. The number is
-/// doubled each time that it takes more, so that trying costs a few hundredths.
+/// Stretches until the other way is tried again: after a change, and at most. The interval doubles
+/// each time that the other way turns out dearer, so that trials cost a few per cent.
 const FIRST: u32 = 16;
 const MOST: u32 = 128;
 
-/// Awake for the first time that is sooner: machines have moods, and by mistake it costs most.
+/// After a change to busy-polling, the first trial comes sooner: measurements vary, and a wrong
+/// choice of polling costs most.
 const FIRST_AWAKE: u32 = 4;
 
-/// Waiting awake may take so many times what sleeping does: a client of this machine has to wake
-/// this thread otherwise, which takes about as much more of *its* processor time (decision 0409).
+/// Busy-polling may take up to this many times the processor time of sleeping. A client on this
+/// machine would otherwise have to wake this thread, which takes about as much more of *its*
+/// processor time (decision 0409).
 const ALLOWED: f64 = 1.25;
 
-/// A stretch that took so many times what is usual, or so many times less, is of another load.
+/// A stretch that differs from the usual by more than this factor belongs to a different load.
 const OTHER: f64 = 1.5;
 
-/// Which of the two ways takes less.
+/// Which of the two ways is cheaper.
 #[derive(Debug)]
 pub(super) struct Cheaper {
     prefers_awake: bool,
-    /// What a stretch in that way takes, of late.
+    /// Smoothed processor time of a stretch in the preferred way.
     usual: Option<Span>,
     /// A stretch of the other way is being measured.
     is_trial: bool,
-    /// Requests since the stretch began, or since the last that was not alone.
+    /// Requests since the stretch began, or since the ping-pong began.
     requests: u32,
     /// When the stretch began, and the thread's processor time then.
     began: Option<(Time, Span)>,
@@ -46,7 +48,7 @@ pub(super) struct Cheaper {
 }
 
 impl Default for Cheaper {
-    /// It sleeps, until waiting awake is found to take no more: tried after one stretch.
+    /// Sleeps until busy-polling is found to be as cheap; the first trial comes after one stretch.
     fn default() -> Cheaper {
         Cheaper {
             prefers_awake: false,
@@ -61,20 +63,20 @@ impl Default for Cheaper {
 }
 
 impl Cheaper {
-    /// Whether the thread waits awake for the next request.
+    /// Whether the thread busy-polls for the next request.
     pub(super) fn waits_awake(&self) -> bool {
         self.prefers_awake != self.is_trial
     }
 
-    /// One more request has ended with none beside it. `cpu` tells the thread's processor time so
-    /// far, by a system call; it is asked once a stretch.
+    /// Notes a request that completed with no other in flight. `cpu` returns the thread's processor
+    /// time so far by a system call; it is called once a stretch.
     pub(super) fn ended(&mut self, now: Time, cpu: impl FnOnce() -> Span) {
         self.requests += 1;
         match self.began {
             None if self.requests >= ROUNDS => (self.requests, self.began) = (0, Some((now, cpu()))),
             Some((at, before)) if self.requests >= STRETCH => {
                 let cpu = cpu();
-                // Requests that took longer than one is waited for are no ping-pong.
+                // Requests further apart than the polling time are no ping-pong.
                 match now.since(at) > NEAR * u64::from(STRETCH) {
                     true => self.too_slow(),
                     false => self.measured(cpu.saturating_sub(before)),
@@ -85,8 +87,8 @@ impl Cheaper {
         }
     }
 
-    /// The ping-pong is over: a request was not alone. The next one begins asleep, and it is
-    /// measured anew whether awake takes less; a trial that was cut short says nothing.
+    /// Notes that the ping-pong ended, because a request was not alone. The next one starts with
+    /// sleeping and is measured anew; a trial that was cut short has no result.
     pub(super) fn broken(&mut self) {
         (self.requests, self.began) = (0, None);
         match (self.prefers_awake, self.is_trial) {
@@ -96,7 +98,7 @@ impl Cheaper {
         }
     }
 
-    /// It is over because its requests are too far apart: a trial awake has failed.
+    /// Ends a ping-pong whose requests are too far apart; a trial of polling has failed then.
     fn too_slow(&mut self) {
         if !self.prefers_awake && self.is_trial {
             self.keep();
@@ -104,7 +106,7 @@ impl Cheaper {
         self.broken();
     }
 
-    /// A stretch took so much processor time.
+    /// Evaluates a stretch that took this much processor time.
     fn measured(&mut self, took: Span) {
         let Some(usual) = self.usual else {
             return self.note(took);
@@ -123,21 +125,21 @@ impl Cheaper {
         }
     }
 
-    /// One more stretch in the way that it goes, of which this is usual.
+    /// Notes a stretch of the preferred way, with the new usual time.
     fn note(&mut self, usual: Span) {
         self.usual = Some(usual);
         self.left -= 1;
         self.is_trial = self.left == 0;
     }
 
-    /// The other way is the better one, and takes so much.
+    /// Changes to the other way, which took this much.
     fn change(&mut self, took: Span) {
         let prefers_awake = !self.prefers_awake;
         let left = if prefers_awake { FIRST_AWAKE } else { FIRST };
         *self = Cheaper { prefers_awake, usual: Some(took), left, ..Cheaper::default() };
     }
 
-    /// The way stays; the other one is tried again, later each time.
+    /// Keeps the preferred way; the next trial comes later each time.
     fn keep(&mut self) {
         self.interval = (2 * self.interval).min(MOST);
         (self.is_trial, self.left) = (false, self.interval);

@@ -1,17 +1,16 @@
-//! What is taken away from clients, and given back: who is connected, and how their connections
-//! end.
+//! Taking objects offline for clients and back online: who is connected, and how connections end.
 
 use super::Owner;
 use crate::session::Session;
 use block::{ObjectId, Time};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Connections that clients have to each LUN or file; who has none is not there.
+/// Number of client connections to each LUN or file; objects without any are missing.
 pub(crate) type Connected = BTreeMap<ObjectId, u64>;
 
 impl Owner {
-    /// Who is connected now. A connection that is ending does not count: it can change nothing any
-    /// more, or has said goodbye.
+    /// Counts the present connections. Those that are ending do not count: they cannot change
+    /// anything any more, or have disconnected.
     pub(super) fn connected(&self) -> Connected {
         let mut connected = Connected::new();
         for object in self.sessions.iter().flatten().flat_map(Session::uses) {
@@ -20,9 +19,9 @@ impl Owner {
         connected
     }
 
-    /// Takes them away from clients: no new one is let in, and the connections of those who are
-    /// there end. Without `force` nothing is done if anybody is there. Looking and doing are one
-    /// step, so that nobody comes in between.
+    /// Takes objects offline: new connections to them are refused, and existing ones are ended.
+    /// Without `force` nothing is done if anybody is connected. Check and action are one step, so
+    /// that nobody can connect in between.
     pub(super) fn withdraw(&mut self, now: Time, objects: &[ObjectId], force: bool) -> Result<Connected, Connected> {
         let objects: BTreeSet<ObjectId> = objects.iter().copied().collect();
         let mut connected = self.connected();
@@ -36,7 +35,7 @@ impl Owner {
         Ok(connected)
     }
 
-    /// Ends the connections to what is meant.
+    /// Ends the connections that use the selected objects.
     pub(super) fn cut(&mut self, now: Time, is_meant: impl Fn(ObjectId) -> bool) {
         self.each_session(now, |session, around| {
             if session.objects().any(&is_meant) {

@@ -1,4 +1,4 @@
-//! The files that clients made on volumes: what they ask goes on, and who waits for it is answered.
+//! Clients' files on volumes: progress of their requests, and answers to the calls that wait.
 
 use super::Owner;
 use crate::order::Order;
@@ -6,7 +6,7 @@ use crate::volume_files::{FILES, Woken};
 use block::{Driver as _, Target as _, Time, Wakeup};
 
 impl Owner {
-    /// Has the files of volumes go on, and answers who waited for that.
+    /// Advances the files of all volumes, and answers calls whose wait has ended.
     pub(super) fn advance_files(&mut self, now: Time) {
         loop {
             let woken = self.files.advance(now, &mut self.gate, &self.io);
@@ -22,7 +22,7 @@ impl Owner {
         }
     }
 
-    /// Brings what clients wrote to files and did not commit to the disk.
+    /// Writes clients' uncommitted changes to disk.
     pub(super) fn settle_files(&mut self, mut now: Time, until: Time) -> Time {
         self.files.tick();
         let mut completions = Vec::new();
@@ -46,7 +46,7 @@ impl Owner {
         now
     }
 
-    /// Orders about them.
+    /// Executes orders that concern files.
     pub(super) fn order_files(&mut self, now: Time, order: Order) {
         match order {
             Order::Volume { object, svm, volume, limit, qtrees, files } => {

@@ -1,55 +1,57 @@
-//! Receives of a client that has replies to read are put off, so that one takes several requests
-//! (receive coalescing).
+//! Receive coalescing: delays the receives of a client that still has replies to read, so that one
+//! receive takes several requests.
 //!
 //! A client with many requests in flight that is slower than this thread would be served one
-//! request a turn: it reads a reply and asks again, and that is received at once, while dozens of
-//! replies lie in its socket. A receive, a send and a look at everything for each request cost more
-//! than the request. So receives are held for [`HOLD`] where the client has replies to read for
-//! [`RUNWAY`] meanwhile.
+//! request a turn: it reads a reply and sends the next request, which is received at once, while
+//! dozens of replies lie in its socket. The receive, the send and the pass of the event loop then
+//! cost more than the request. So receives are held for [`HOLD`] if the client still has replies to
+//! read for at least [`RUNWAY`].
 //!
-//! Only Unix sockets tell what their peers have not read. Where several clients ask, or a disk is
-//! slower than they are, turns have more to do by themselves.
+//! Only Unix sockets report how much the peer has not read yet. With several busy clients, or a
+//! disk that is slower than the client, each turn has several requests anyway.
 
 use crate::session::reply::Replies;
 use block::{Span, Time};
 
-/// How long receives are held after the last ones: a handful of requests, and several times what it
-/// takes to sleep and to be woken by a timer.
+/// How long receives are held: the time of a handful of requests, and several times what it takes
+/// to sleep and be woken by a timer.
 const HOLD: Span = Span::from_micros(40);
 
-/// The client must have replies for at least this long at its present pace: should it become faster
-/// by half, it still does not run out of them.
+/// The client must have unread replies for at least this long at its present pace, so that it does
+/// not run dry even if it becomes half as fast again.
 const RUNWAY: Span = Span::from_micros(100);
 
-/// Cycles that take longer bring several requests anyway, or few are asked for.
+/// Longest cycle for which receives are held. Longer ones bring several requests anyway, or the
+/// client sends few.
 const CYCLE_MAX: Span = Span::from_micros(80);
 
-/// Memory of the kernel for a message beside its bytes, about.
+/// Kernel memory for a message beyond its bytes, approximately.
 const MESSAGE_BYTES: u64 = 1024;
 
-/// Turns in which the kernel is not asked, after a client that had too little to read.
+/// Turns in which the kernel is not asked again after a client had too little to read.
 const SKIPPED_TURNS: u32 = 7;
 
-/// Whether receives are held.
+/// Decides whether receives are held.
 #[derive(Debug)]
 pub(super) struct Holding {
     is_on: bool,
-    /// The last turn in which something came, and from which session; `None` where it was several.
+    /// The last turn in which something was received, and from which session; `None` if from
+    /// several.
     at: Time,
     from: Option<u32>,
-    /// How long before it something else had come, if that was from the same session alone.
+    /// Time between that turn and the one before, if both received from the same session only.
     cycle: Option<Span>,
     skipped: u32,
     holds: u64,
 }
 
 impl Holding {
-    /// `is_on` where the engine can hold receives while sends end silently.
+    /// `is_on` if the backend can hold receives while sends complete silently.
     pub(super) fn new(is_on: bool) -> Holding {
         Holding { is_on, at: Time::ZERO, from: None, cycle: None, skipped: 0, holds: 0 }
     }
 
-    /// Something came from the session of that index.
+    /// Notes that something was received from a session.
     pub(super) fn heard(&mut self, now: Time, index: u32) {
         let is_same = self.from == Some(index);
         if now > self.at {
@@ -60,17 +62,17 @@ impl Holding {
         }
     }
 
-    /// The session that alone was heard in this turn, and soon after it was heard before.
+    /// The session to consider: the only one heard in this turn, and soon after it was last heard.
     pub(super) fn candidate(&self, now: Time) -> Option<u32> {
         let is_quick = self.is_on && self.at == now && self.cycle.is_some_and(|cycle| cycle < CYCLE_MAX);
         self.from.filter(|_| is_quick)
     }
 
-    /// Until when no receive begins, at the end of a turn in which there was a candidate. `replies`
-    /// tells of its replies, at the cost of a system call; `None` where that is not known.
+    /// Until when receives are held, asked at the end of a turn that had a candidate. `replies`
+    /// reports on its replies, at the cost of a system call; `None` if that is not known.
     ///
-    /// A client with many requests in flight reads as much in a cycle as it is sent for one. So for
-    /// what it has not read it takes `cycle * unread / answered`.
+    /// A client with many requests in flight reads as much in a cycle as it is sent in one. So it
+    /// takes `cycle * unread / answered` to read what it has not read yet.
     pub(super) fn until(&mut self, now: Time, replies: impl FnOnce() -> Option<Replies>) -> Option<Time> {
         if self.skipped > 0 {
             self.skipped -= 1;
@@ -85,7 +87,7 @@ impl Holding {
         Some(now + HOLD)
     }
 
-    /// How often receives were held since this was last asked.
+    /// How often receives were held since this was last called.
     pub(super) fn take_holds(&mut self) -> u64 {
         std::mem::take(&mut self.holds)
     }

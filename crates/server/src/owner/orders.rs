@@ -1,12 +1,12 @@
-//! Orders of the administration, a few steps a turn, so that none of them, whatever it asks, keeps
-//! requests waiting.
+//! Executes the orders of the administration, a bounded number of steps in each turn, so that no
+//! order delays requests for long.
 //!
 //! ```text
 //!   orders (in order) ──► obey ──┬─► done
 //!                                └─► what is left of it: an order again, gone on with in the next turn
 //! ```
-//! Requests move between the turns. What an order finds is so at the moment at which it looks: of
-//! an order that takes several turns, each part at its own.
+//! Requests move between the turns. What an order reports is true at the moment at which it looks;
+//! the parts of an order that takes several turns are of different moments.
 
 use super::Owner;
 use crate::link_meter::{LinkMeter, LinkSettings};
@@ -17,22 +17,21 @@ use map::{Owned, Steps};
 use std::sync::mpsc::{Sender, TryRecvError};
 use store::{MappedVolumes, VolumesSettings};
 
-/// Steps of a turn for orders: those of [`Steps`], up to 150 ns each where memory is far, so
-/// 0.3 ms.
+/// Steps that orders may take in one turn. A step of [`Steps`] takes up to 150 ns if it misses the
+/// processor's caches, so that is 0.3 ms.
 const STEPS: u32 = 2048;
-/// What other work counts as, in steps: an order at all, a change of the gate, an object's or
-/// group's account.
+/// Costs of other work in steps: of any order, of an edit to the gate, of the account of an object
+/// or group.
 const ORDER: u32 = 16;
 const EDIT: u32 = 16;
 const ACCOUNT: u32 = 16;
-/// One look-up of a tree.
+/// Cost of looking up a tree.
 pub(super) const LOOK_UP: u32 = 2;
-/// Sessions that are looked at in the time of a step.
+/// Sessions that can be visited in the time of one step.
 const SESSIONS: u32 = 4;
 
 impl Owner {
-    /// A turn is over. What it took is measured where something of the administration went on in
-    /// it.
+    /// Ends the measurement of a turn that included work for the administration.
     pub(super) fn end_measure(&mut self) {
         if let Some(began) = self.measured_from.take() {
             self.longest_turn = self.longest_turn.max(uring::usage::thread_cpu().saturating_sub(began));
@@ -66,7 +65,7 @@ impl Owner {
         self.ordered = true;
     }
 
-    /// Does what is ordered, as far as the steps go; returns what is left of it.
+    /// Executes an order as far as the steps go; returns what is left of it.
     fn obey(&mut self, now: Time, order: Order, steps: &mut Steps) -> Option<Order> {
         match order {
             Order::Edit(edits) => return self.edit(now, edits, steps),
@@ -128,13 +127,13 @@ impl Owner {
         None
     }
 
-    /// All exports are known: clients may come.
+    /// All exports are known: accepts clients from now on.
     fn let_in(&mut self) {
         self.is_open = true;
         self.accept();
     }
 
-    /// Those who are connected are limited, too.
+    /// Replaces the bandwidth limits, for existing connections too.
     fn limit_link(&mut self, settings: LinkSettings, steps: &mut Steps) {
         steps.spend(self.sessions.len() as u32 / SESSIONS);
         self.link = LinkMeter::new(settings);
@@ -145,7 +144,8 @@ impl Owner {
         let settings = VolumesSettings { cache: self.cache, ..VolumesSettings::default() };
         match MappedVolumes::new(&self.io, pool, settings) {
             Ok(volumes) => self.serve(volumes),
-            // The slab was made large enough; without maps every LUN of theirs is gone to clients.
+            // Cannot happen if the slab was sized for it. Without maps clients lose every LUN in
+            // them.
             Err(_) => tracing::error!("no memory for the maps' own buffers"),
         }
     }
@@ -155,15 +155,15 @@ impl Owner {
             let edit = edits.next()?;
             steps.spend(EDIT);
             if let Err(error) = self.gate.edit(now, &edit) {
-                // The registry checked it, so this is a fault of ours: say so and go on with what
-                // is in force.
+                // The registry checked the edit, so this is a bug: report it and keep what is in
+                // force.
                 tracing::error!(?edit, %error, "the gate refused an edit");
             }
         }
         Some(Order::Edit(edits))
     }
 
-    /// What would come free with trees, one after the other.
+    /// Counts the bytes that deleting some trees would free, one tree after the other.
     fn count_owned(
         &mut self,
         mut trees: std::vec::IntoIter<ObjectId>,
@@ -204,13 +204,13 @@ impl Owner {
         Some(Order::Used { objects, used, answer })
     }
 
-    /// What changes trees: the maps answer later.
+    /// Passes changes of trees to the maps, which answer later.
     fn administer(&mut self, order: Order, steps: &mut Steps) {
         let volumes = self.gate.inner_mut();
         let (number, answer) = match order {
             Order::Administer { object, what, answer } => (volumes.administer(object, what), answer),
             Order::Together { changes, answer } => {
-                // They are taken now, and done in steps of the maps.
+                // They are accepted now, and applied in steps of the maps.
                 steps.spend(changes.len() as u32 / 8);
                 (volumes.administer_together(changes), answer)
             }
@@ -223,7 +223,7 @@ impl Owner {
         }
     }
 
-    /// Whoever asked for a change of the maps is told how it ended.
+    /// Passes the results of completed changes of the maps to those who ordered them.
     pub(super) fn tell_administration(&mut self) {
         self.gate.inner_mut().take_answers(&mut self.answers);
         for ended in self.answers.drain(..) {

@@ -1,37 +1,36 @@
-//! Who of those that wait goes on, and how much of what clients ask comes in at a time.
+//! Which waiting session runs next, and how many requests are admitted at a time.
 //!
-//! A client may have asked for thousands of things at once, and another one for one. So each comes
-//! in with a portion of its requests at a time, in turns, and no more than the store can begin with
-//! soon: what lies before the store is done in order of arrival, and what lies in the sessions is
-//! done in turns.
+//! One client may have sent thousands of requests, another one only one. So sessions admit a few
+//! requests each in turn, and no more in all than the store can start soon. The store works in
+//! order of arrival, so whatever waits there cannot be reordered; what waits in the sessions can.
 
 use super::Owner;
 use crate::session::Session;
 use block::Time;
 
-/// Requests that may lie before the kernel and the page cache when others come in: what is read
-/// from the page cache in one turn of the ring, 64 of 4 KiB, and as many again, so that the next
-/// turn has work.
+/// Requests that may be queued before the kernel and the page cache when more are admitted: as many
+/// as one turn of the ring reads from the page cache (64 of 4 KiB), and as many again so that the
+/// next turn has work.
 const BACKLOG: u32 = 128;
 
-/// Sessions that are tried at a time for room, after something was given back.
+/// Sessions that are retried in one turn after room was released.
 const TRIED: usize = 16;
 
 impl Owner {
-    /// How many requests may come in now.
+    /// How many requests may be admitted now.
     pub(super) fn room(&self) -> u32 {
         let backlog = self.gate.inner().backlog() + self.io.untried();
         BACKLOG.saturating_sub(u32::try_from(backlog).unwrap_or(u32::MAX))
     }
 
-    /// How many requests may come in from those who said something before those who wait for their
-    /// turn had it: none if there are any of these.
+    /// Sets how many requests may be admitted from sessions with new events before those that wait
+    /// for their turn: none, if any session waits.
     pub(super) fn open_round(&mut self) {
         self.room = if self.waiting.has_turns() { 0 } else { self.room() };
     }
 
-    /// Lets sessions take their turns, a portion each, as long as there is room. What a floor is
-    /// due comes in before, whether there is room or not: the gate can send first only what it has
+    /// Gives waiting sessions their turns while there is room. Requests that are due for a floor
+    /// are admitted first, whether there is room or not: the gate can only prioritise what it has
     /// seen.
     pub(super) fn take_turns(&mut self, now: Time) {
         while let Some(index) = self.waiting.next_for_link(now) {
@@ -50,7 +49,7 @@ impl Owner {
         }
     }
 
-    /// Lets those go on who wait for what others hold, as far as it was given back.
+    /// Runs sessions that wait for a resource, as far as it was released.
     pub(super) fn try_those_who_wait(&mut self, now: Time) {
         if std::mem::take(&mut self.freed_for_sessions) {
             for _ in 0..self.waiting.for_room().min(TRIED) {
@@ -63,7 +62,7 @@ impl Owner {
         }
     }
 
-    /// Whether somebody may go on who was not asked since.
+    /// Whether a waiting session or order could run now that was not tried since.
     pub(super) fn has_work(&self) -> bool {
         self.order.is_some()
             || self.ordered
@@ -73,9 +72,9 @@ impl Owner {
             || self.freed_for_store && self.gate.inner().lacks_memory()
     }
 
-    /// Whether somebody goes on when a reply that was handed over since the last turn is on its
-    /// way: otherwise its end may be told with whatever comes next. One that was handed over
-    /// earlier and is not on its way says so by itself.
+    /// Whether anything waits for one of the sends that were started since the last turn. If not,
+    /// their completions may be collected with the next event. An earlier send that has not
+    /// completed raises an event of its own.
     pub(super) fn is_send_awaited(&self) -> bool {
         self.send_awaited
             || self.waiting.for_room() > 0

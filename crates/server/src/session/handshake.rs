@@ -1,4 +1,4 @@
-//! The handshake's part of a session.
+//! The handshake phase of an NBD session.
 
 use super::link::Link;
 use super::tls::TlsLink;
@@ -9,15 +9,14 @@ use admin::EventKind;
 use nbd::{HandshakeError, ServerStep};
 
 impl Session {
-    /// Handles the options that are here, then asks for more. True when the handshake is over and
-    /// transmission has begun.
+    /// Handles the options that have arrived, then receives more. True if the handshake is over and
+    /// transmission begins.
     pub(super) fn shake_hands(&mut self, around: &mut Around<'_>) -> bool {
         loop {
             let Phase::Handshake(shaking) = &mut self.phase else { return true };
             if self.tx.is_busy() && !self.tx.is_empty() {
-                // A client that asks and does not listen: an answer may be long, so no more than
-                // one waits here. Nothing is received either: what is here could not be read
-                // meanwhile.
+                // The client sends options but does not read the answers. Answers may be long, so
+                // at most one waits here, and nothing is received meanwhile.
                 return false;
             }
             if shaking.upgrades {
@@ -67,7 +66,7 @@ impl Session {
         }
     }
 
-    /// Says why the client is not let in. What was answered goes out before the connection ends.
+    /// Ends a failed handshake. Answers that are queued are sent before the connection is closed.
     fn refuse_handshake(&mut self, error: &HandshakeError, notices: &mut Notices) {
         let client = &self.caller;
         match error {
@@ -76,14 +75,14 @@ impl Session {
             }
             error => tracing::info!(session = self.index, %client, %error, "handshake refused"),
         }
-        // An export that was refused is told as that.
+        // A refused export has been noted already.
         if !matches!(error, HandshakeError::ExportName { name: Some(_), .. }) {
             notices.note(EventKind::ClientRefused, client.to_string(), format!("{client}: {error}"));
         }
         self.ending = Ending::Draining;
     }
 
-    /// Goes on with the handshake of TLS; true when it is over.
+    /// Continues the TLS handshake; true if it is over.
     fn upgrade(&mut self, around: &mut Around<'_>) -> bool {
         if self.tls.is_none() && !self.begin_tls(around) {
             return false;
@@ -105,8 +104,8 @@ impl Session {
         }
     }
 
-    /// The answer to `STARTTLS` is the last that goes out in clear text: TLS begins once the kernel
-    /// has it.
+    /// Begins TLS once the kernel has taken the answer to `STARTTLS`, the last message in clear
+    /// text.
     fn begin_tls(&mut self, around: &mut Around<'_>) -> bool {
         if !self.tx.is_empty() {
             return false;
@@ -118,8 +117,7 @@ impl Session {
                 true
             }
             (records, cipher) => {
-                // Room for all receive buffers is kept free, so this is a library that does not
-                // work.
+                // Receive buffers are reserved for all connections, so the TLS library has failed.
                 tracing::error!(failed = ?records.map(|made| made.err()), "TLS cannot begin");
                 cipher.into_iter().for_each(|buf| around.io.give(buf));
                 self.ending = Ending::Draining;
@@ -128,8 +126,7 @@ impl Session {
         }
     }
 
-    /// From here on all is encrypted, and the client has shown who it is, if it has anything to
-    /// show.
+    /// From here on everything is encrypted, and the client has proved its identity if it has one.
     fn encrypted(&mut self, around: &mut Around<'_>) {
         let Some(tls) = &self.tls else { return };
         tls.introduce(&mut self.caller);
@@ -138,12 +135,12 @@ impl Session {
             shaking.handshake.tls_established();
             shaking.upgrades = false;
         }
-        // The last flight of the handshake goes out.
+        // Sends the last flight of the TLS handshake.
         self.send(around);
     }
 }
 
-/// Notes that a client did not get an export.
+/// Notes that a client was refused an export.
 fn note_refused(client: &Caller, export: &str, notices: &mut Notices) {
     let text = format!("{client}: export {export:?} is unknown, offline, or not for this client");
     notices.note(EventKind::ExportRefused, format!("{client} {export}"), text);

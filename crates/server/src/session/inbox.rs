@@ -1,12 +1,12 @@
-//! A buffer that bytes of a stream come into at its end and are read from at its front.
+//! A stream buffer: bytes are received at its end and parsed at its front.
 
 use block::Buf;
 use uring::Io;
 
-/// Bytes that came and were not read yet. `buf` is away while the kernel fills it.
+/// Received bytes that are not parsed yet. `buf` is `None` while the kernel fills it.
 pub(super) struct Inbox {
     buf: Option<Buf>,
-    /// Bytes of the buffer.
+    /// Length of the buffer.
     room: u32,
     /// Unread bytes are `start..end` of the buffer.
     start: u32,
@@ -14,18 +14,18 @@ pub(super) struct Inbox {
 }
 
 impl Inbox {
-    /// An empty one in `buf`, all of it.
+    /// An empty inbox that uses all of `buf`.
     pub(super) fn new(buf: Buf) -> Inbox {
         Inbox { room: buf.len(), buf: Some(buf), start: 0, end: 0 }
     }
 
-    /// Bytes that it holds.
+    /// Its capacity in bytes.
     pub(super) fn room(&self) -> u32 {
         self.room
     }
 
-    /// The room behind the unread bytes, which move to the front first; `None` while the buffer is
-    /// away.
+    /// Lends out the free space behind the unread bytes, which are moved to the front first; `None`
+    /// if it is lent out already.
     pub(super) fn lend(&mut self, io: &Io) -> Option<Buf> {
         let buf = self.buf.take()?;
         let mut buf = buf.window(0, self.end);
@@ -36,20 +36,20 @@ impl Inbox {
             }
             (self.start, self.end) = (0, self.end - self.start);
         }
-        // A message that is waited for always fits, and a receive of nothing would look like the
-        // end of the stream.
+        // The message that is waited for always fits. A receive into an empty buffer would look
+        // like the end of the stream.
         debug_assert!(self.end < self.room, "there is room for what is waited for");
         Some(buf.window(self.end, self.room - self.end))
     }
 
-    /// Takes the buffer back with `got` more bytes behind the unread ones.
+    /// Takes the buffer back after a receive of `got` bytes.
     pub(super) fn came(&mut self, buf: Buf, got: u32) {
         self.end += got;
         self.buf = Some(buf.window(0, self.end));
     }
 
-    /// Works on the unread bytes; `f` returns how many of them it took. `None` while the buffer is
-    /// away.
+    /// Runs `f` on the unread bytes; it returns how many of them it consumed. `None` while the
+    /// buffer is lent out.
     pub(super) fn unread<R>(&mut self, io: &Io, f: impl FnOnce(&[u8]) -> (usize, R)) -> Option<R> {
         let buf = self.buf.as_ref()?;
         let (start, end) = (self.start as usize, self.end as usize);
@@ -58,7 +58,7 @@ impl Inbox {
         Some(result)
     }
 
-    /// The buffer, to be given back.
+    /// Takes the buffer out, to be freed.
     pub(super) fn close(&mut self) -> Option<Buf> {
         self.buf.take()
     }

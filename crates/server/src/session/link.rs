@@ -1,39 +1,39 @@
-//! A connection in transmission: what was agreed, and the request that could not go on.
+//! An NBD connection in transmission: what was negotiated, and the request that is held back.
 
 use super::{Around, Filling, Phase, Session};
 use block::{Buf, ObjectId, Op, Span, Time};
 use nbd::{Admitted, NbdRequest, Rules};
 
-/// A connection in transmission.
+/// An NBD connection in transmission.
 pub(super) struct Link {
     pub rules: Rules,
     pub object: ObjectId,
-    /// What the store reads and writes in, in bytes.
+    /// Block size of the store, in bytes.
     pub align: u32,
-    /// What could not go on: it goes first.
+    /// The request that is held back; it goes before any other.
     pub held: Option<Held>,
 }
 
 pub(super) enum Held {
-    /// A parsed request that a limit or the lack of memory holds back.
+    /// A parsed request that waits for a limit or for memory.
     Parsed(NbdRequest),
-    /// A request that the gate was too full for.
+    /// A request that the gate had no room for.
     Refused(block::Request),
-    /// A write whose bytes are still coming.
+    /// A write whose data has not arrived completely.
     Payload(Payload<NbdRequest>),
 }
 
-/// A write's bytes on their way in.
+/// A write whose data is arriving.
 pub(super) struct Payload<R> {
     pub request: R,
-    /// Where the bytes go. `None` while the kernel fills it, and when the request was refused and
-    /// the bytes only have to be taken off the stream.
+    /// Where the data goes. `None` while the kernel fills it, or if the request was refused and its
+    /// data is discarded.
     pub buf: Option<Buf>,
-    /// Bytes that are here.
+    /// Bytes that have arrived.
     pub filled: u32,
     /// What the request claims, in bytes.
     pub claim: u64,
-    /// When they began to come.
+    /// When the data began to arrive.
     pub since: Time,
 }
 
@@ -47,7 +47,7 @@ impl Link {
         }
     }
 
-    /// The write whose bytes are coming, if any.
+    /// The write whose data is arriving, if any.
     pub(super) fn payload(&self) -> Option<&Payload<NbdRequest>> {
         match &self.held {
             Some(Held::Payload(payload)) => Some(payload),
@@ -57,7 +57,7 @@ impl Link {
 }
 
 impl Around<'_> {
-    /// A request waited so long for the link, which is time in the network.
+    /// Accounts for the time that a request waited for the link limit, as time in the network.
     pub(super) fn tell_wait(&mut self, object: ObjectId, waited: Span) {
         if waited > Span::ZERO {
             self.replies.add(object, waited);
@@ -66,8 +66,8 @@ impl Around<'_> {
 }
 
 impl Session {
-    /// Nothing more comes of the held request. One whose bytes the kernel is filling in stays until
-    /// they are back.
+    /// Drops the held request. A write whose buffer the kernel is filling stays until the buffer is
+    /// back.
     pub(super) fn drop_held(&mut self, around: &mut Around<'_>) {
         let link = match &mut self.phase {
             Phase::Transmission(link) => link,
@@ -84,16 +84,16 @@ impl Session {
         }
     }
 
-    /// Gives back what a write's bytes went to.
+    /// Releases the buffer and the claim of a write whose data was arriving.
     pub(super) fn drop_payload(&mut self, buf: Option<Buf>, claim: u64, around: &mut Around<'_>) {
         buf.into_iter().for_each(|buf| around.io.give(buf));
-        // A refused one was answered already and claims nothing.
+        // A refused write was answered already and claims nothing.
         if claim > 0 {
             self.release_request(claim, around);
         }
     }
 
-    /// Gives back what a request holds that the gate was too full for.
+    /// Releases what a request holds that the gate had no room for.
     pub(super) fn drop_refused(&mut self, request: block::Request, around: &mut Around<'_>) {
         let slot = request.tag as u32;
         if let Op::Write(buf) = request.op {

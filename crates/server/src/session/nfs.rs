@@ -4,9 +4,9 @@
 //!   record ──► head ──► about names or attributes: answered at once (`answer`)
 //!                  └──► READ, WRITE, COMMIT ──► admit (limits) ──► gate.submit ──► completion ──► reply
 //! ```
-//! Limits, turns, the gate and what is sent are those of all sessions. The data of a WRITE goes
-//! from the socket to where it belongs, that of a READ from the store to the socket; heads alone
-//! are looked at.
+//! Limits, turns, the gate and sending are shared with NBD sessions. The data of a WRITE goes from
+//! the socket directly to its buffer, that of a READ from the store to the socket; only heads are
+//! parsed.
 
 mod answer;
 mod changing;
@@ -33,30 +33,30 @@ use made::KeptFor;
 use std::collections::BTreeSet;
 use tree::NodeId;
 
-/// Bytes that an answer to a call about names may take.
+/// Most bytes of an answer to a call about names.
 pub(super) const ANSWER: u64 = 32 << 10;
 
-/// LUNs and files that a connection is known to use at most; what it uses beyond them is taken away
-/// without asking it.
+/// Most LUNs and files that a connection is known to use; those beyond them can be taken offline
+/// without regard to the connection.
 const USED_MAX: usize = 4096;
 
-/// A connection that speaks NFS.
+/// The state of a connection that speaks NFS.
 #[derive(Default)]
 pub(super) struct NfsLink {
-    /// What could not go on: it goes first.
+    /// The call that is held back; it goes before any other.
     held: Option<Held>,
-    /// Bytes of the stream that say nothing any more.
+    /// Bytes of the stream that are to be discarded.
     skip: u32,
-    /// What was read or written over it.
+    /// Objects that were read or written over it.
     pub(super) used: BTreeSet<ObjectId>,
 }
 
 enum Held {
-    /// A call that a limit or the lack of memory holds back.
+    /// A call that waits for a limit or for memory.
     Parsed(Asked),
-    /// A request that the gate was too full for.
+    /// A request that the gate had no room for.
     Refused(block::Request),
-    /// A write whose bytes are still coming.
+    /// A write whose data has not arrived completely.
     Payload(Payload<Asked>),
 }
 
@@ -68,20 +68,20 @@ pub(super) struct Asked {
     at: u64,
     len: u32,
     what: What,
-    /// What it is refused for; a write's bytes are taken off the stream all the same.
+    /// The status that it is refused with; a write's data is discarded then.
     refused: Option<Status>,
-    /// The file of a client that it is about, and its volume; `object` is the qtree that it is in
-    /// then, or the volume.
+    /// The client's file and its volume, if it is about one; `object` is then the file's qtree or
+    /// volume.
     made: Option<(ObjectId, NodeId)>,
-    /// Root writes it, who may.
+    /// Root makes the change, and is permitted to.
     by_root: bool,
-    /// Where it goes, once that is known: `at` and `len` are in the volume's tree from then on.
+    /// Where it goes, once that is known; `at` and `len` are then in the volume's tree.
     spot: Option<placing::Spot>,
 }
 
 #[derive(Clone, Copy, Debug)]
 enum What {
-    /// The file ends with it.
+    /// `eof`: whether it reaches the end of the file.
     Read {
         eof: bool,
     },
@@ -89,22 +89,22 @@ enum What {
     Commit,
 }
 
-/// What the bytes that are here begin with.
+/// What the received bytes start with.
 enum Seen {
-    /// Less than a head.
+    /// An incomplete head.
     More,
-    /// No call.
+    /// Something that is not a call.
     Broken(String),
-    /// A call that is answered already, and how many bytes of its record are left.
+    /// A call that was answered at once, with the bytes of its record that are left.
     Answered(u32),
-    /// One that is not.
+    /// A READ, WRITE or COMMIT, with the bytes of its record that are left.
     Asked(Asked, u32),
-    /// One whose reply is written and waits.
+    /// A call whose reply is written but has to wait.
     Kept(KeptFor, u32),
 }
 
 impl NfsLink {
-    /// The write whose bytes are coming, if any.
+    /// The write whose data is arriving, if any.
     pub(super) fn payload(&self) -> Option<&Payload<Asked>> {
         match &self.held {
             Some(Held::Payload(payload)) => Some(payload),
@@ -114,7 +114,7 @@ impl NfsLink {
 }
 
 impl Session {
-    /// Works off what is here, then asks for more.
+    /// Handles what has arrived, then receives more.
     pub(super) fn parse_nfs(&mut self, around: &mut Around<'_>) {
         loop {
             let is_new = self.nfs().held.is_none();
@@ -149,7 +149,7 @@ impl Session {
         }
     }
 
-    /// Takes one call; false when there is none, or it has to wait.
+    /// Handles one call; false if there is none, or it has to wait.
     fn call(&mut self, around: &mut Around<'_>) -> bool {
         let skip = self.nfs().skip;
         let skipped = self.rx.unread(around.io, |bytes| {
@@ -161,7 +161,7 @@ impl Session {
         if self.nfs().skip > 0 {
             return self.receive(around);
         }
-        // Room for an answer, whatever is asked.
+        // Enough for any answer.
         let claim = claim_of(ANSWER);
         match self.ask(claim, around) {
             Claim::Granted => {}
@@ -178,7 +178,7 @@ impl Session {
         }
     }
 
-    /// Reads the head of a call, and answers it if it can be answered at once.
+    /// Parses the head of a call, and answers it if that is possible at once.
     fn look(&mut self, around: &mut Around<'_>) -> Option<Seen> {
         around.scratch.clear();
         let scratch = &mut *around.scratch;
@@ -192,7 +192,7 @@ impl Session {
         })
     }
 
-    /// Goes on with a call that was read; false when it has to wait.
+    /// Continues with a parsed call; false if it has to wait.
     fn take_seen(&mut self, seen: Seen, claim: u64, around: &mut Around<'_>) -> bool {
         match seen {
             Seen::More => false,
@@ -229,7 +229,7 @@ impl Session {
         }
     }
 
-    /// Lets a call in if the limits allow it now; false when it has to wait.
+    /// Admits a call if the limits allow it now; false if it has to wait.
     fn let_in(&mut self, asked: Asked, around: &mut Around<'_>) -> bool {
         let claim = if asked.refused.is_some() { claim_of(0) } else { asked.claim() };
         match self.ask(claim, around) {
@@ -260,7 +260,7 @@ impl Session {
             return self.submit_nfs(asked, op, claim, around);
         }
         let Some(buf) = around.io.take(asked.len) else {
-            // There is enough, but not in one piece.
+            // There is enough memory in total, but no free slot of that size.
             self.waits = Some(Wait::Room { starving: self.load.requests == 0 });
             return self.hold_nfs(Held::Parsed(asked));
         };
@@ -268,7 +268,7 @@ impl Session {
         self.fill_nfs(Payload { request: asked, buf: Some(buf), filled: 0, claim, since: around.now }, around)
     }
 
-    /// It is known that the connection uses that.
+    /// Notes that the connection uses an object.
     fn use_object(&mut self, object: ObjectId) {
         let used = &mut self.nfs().used;
         if used.len() < USED_MAX {
@@ -276,7 +276,7 @@ impl Session {
         }
     }
 
-    /// Moves a write's bytes to where they belong; false when more have to come.
+    /// Moves a write's data into its buffer; false if more has to arrive.
     fn fill_nfs(&mut self, mut payload: Payload<Asked>, around: &mut Around<'_>) -> bool {
         self.fill_from_inbox(&mut payload.buf, &mut payload.filled, payload.request.len, around);
         if payload.filled == payload.request.len {
@@ -288,8 +288,8 @@ impl Session {
         if self.receiving.is_some() {
             return self.hold_nfs(Held::Payload(payload));
         }
-        // All that was here is used up, so the kernel may put the rest where it belongs without a
-        // copy.
+        // Everything received so far is used up, so the kernel can write the rest directly into the
+        // buffer, without a copy.
         let own = if self.reads() { payload.buf.take() } else { None };
         let (at, rest) = (payload.filled, payload.request.len - payload.filled);
         self.hold_nfs(Held::Payload(payload));
@@ -302,7 +302,7 @@ impl Session {
         }
     }
 
-    /// Takes a payload's buffer back with `got` more bytes in it.
+    /// Takes back a write's buffer after a receive of `got` bytes.
     pub(super) fn nfs_payload_came(&mut self, buf: Buf, got: u32) {
         let Some(Held::Payload(payload)) = &mut self.nfs().held else { unreachable!("a payload waits for its buffer") };
         payload.filled += got;
@@ -320,7 +320,7 @@ impl Session {
             object: asked.object,
             at: asked.at,
             len,
-            // A client's file is flushed with what is known of it.
+            // A client's file is flushed together with its attributes.
             fua: asked.made.is_none() && matches!(asked.what, What::Write(Stable::Data | Stable::File)),
             op,
             due: around.now,
@@ -333,12 +333,12 @@ impl Session {
         false
     }
 
-    /// What the gate was too full for.
+    /// Holds a request that the gate had no room for.
     pub(super) fn hold_refused_call(&mut self, request: block::Request) -> bool {
         self.hold_nfs(Held::Refused(request))
     }
 
-    /// Hands over what the gate was too full for.
+    /// Submits a request that the gate had no room for.
     pub(super) fn hand_over_held_call(&mut self, around: &mut Around<'_>) {
         match self.nfs().held.take() {
             Some(Held::Refused(request)) => {
@@ -348,8 +348,7 @@ impl Session {
         }
     }
 
-    /// Nothing more comes of the held call. One whose bytes the kernel is filling in stays until
-    /// they are back.
+    /// Drops the held call. One whose buffer the kernel is filling stays until the buffer is back.
     pub(super) fn drop_held_call(&mut self, around: &mut Around<'_>) {
         match self.nfs().held.take() {
             Some(Held::Payload(payload)) if self.receiving == Some(Filling::Payload) => {
@@ -361,7 +360,7 @@ impl Session {
         }
     }
 
-    /// Writes the reply of a call that has ended.
+    /// Writes the reply of a completed call.
     pub(super) fn reply_nfs(&mut self, asked: &Asked, claim: u64, completion: Completion, around: &mut Around<'_>) {
         let result = completion.result.map_err(status_of);
         if let (What::Write(_), Ok(()), None) = (asked.what, result, asked.made) {
@@ -392,8 +391,8 @@ impl Session {
     }
 }
 
-/// The call that `bytes` begin with, and how many of them were taken; there may be as many as
-/// `room`. What can be answered at once is, into `out`.
+/// Parses the call at the front of `bytes`, which may hold up to `room`, and answers it into `out`
+/// if that is possible at once. Also returns the number of bytes consumed.
 fn see(bytes: &[u8], room: u32, service: &mut Service<'_>, out: &mut Vec<u8>) -> Result<(Seen, usize), StreamError> {
     let Some(mark) = Mark::read(bytes)? else { return Ok((Seen::More, 0)) };
     if !mark.last {
@@ -431,7 +430,7 @@ fn head(
         Called::Mismatch { xid } => return Ok(said(out, xid, CallOutcome::RpcMismatch { low: 2, high: 2 })),
         Called::BadCredential { xid } => return Ok(said(out, xid, CallOutcome::AuthError(AUTH_BAD_CREDENTIAL))),
     };
-    // Arguments that are not here whole are waited for; those that break a rule are answered.
+    // Incomplete arguments are waited for; invalid ones are answered.
     match service.answer(&head, reader, record, out) {
         Err(XdrError::Short) if !is_whole => Err(XdrError::Short),
         Err(_) => Ok(said(out, head.xid, CallOutcome::GarbageArguments)),
@@ -448,7 +447,7 @@ fn said(out: &mut Vec<u8>, xid: u32, outcome: CallOutcome) -> Answered {
     Answered::Reply
 }
 
-/// The head of the reply to a READ, WRITE or COMMIT.
+/// Writes the head of the reply to a READ, WRITE or COMMIT.
 fn put(out: &mut Vec<u8>, asked: &Asked, result: Result<(), Status>, (life, wcc): (::nfs::Verifier, Wcc)) {
     let start = record::begin(out);
     rpc::put_reply(out, asked.xid, CallOutcome::Success);
@@ -471,14 +470,14 @@ fn put(out: &mut Vec<u8>, asked: &Asked, result: Result<(), Status>, (life, wcc)
     record::end(out, start, behind);
 }
 
-/// Bytes that are no call of NFS.
+/// Bytes that are not a call of NFS.
 #[derive(Debug, thiserror::Error)]
 enum StreamError {
     #[error(transparent)]
     Record(#[from] record::RecordError),
     #[error(transparent)]
     Xdr(#[from] XdrError),
-    /// No client that we know sends any.
+    /// Not supported, because no known client sends any.
     #[error("a call in several fragments")]
     Fragments,
 }

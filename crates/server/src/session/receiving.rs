@@ -1,5 +1,5 @@
-//! What a client sends: received into the buffer of its phase, and decrypted where the connection
-//! is encrypted.
+//! The receiving side of a session: bytes are received into the buffer of the phase, and decrypted
+//! if the connection is encrypted.
 
 use super::{Around, Direction, Ending, Filling, Phase, Session, token};
 use crate::waiting::Wait;
@@ -17,13 +17,13 @@ impl Session {
         }
         self.heard = around.now;
         self.overtime = self.overtime.map(|left| left.saturating_sub(got.unwrap_or(0).into()));
-        // The end of the stream without a goodbye, or a broken one: nobody is left to answer.
+        // The stream ended without a goodbye, or failed: there is nobody left to answer.
         if !matches!(got, Ok(1..)) {
             self.abandon(around);
         }
     }
 
-    /// Takes a buffer back with `got` more bytes in it.
+    /// Takes a buffer back after a receive of `got` bytes.
     pub(super) fn came(&mut self, filling: Filling, buf: Buf, got: u32) {
         match (filling, &mut self.tls) {
             (Filling::Payload, _) => self.payload_came(buf, got),
@@ -32,8 +32,7 @@ impl Session {
         }
     }
 
-    /// Asks for more bytes, behind those that are here; true when some were here already, to be
-    /// decrypted.
+    /// Receives more bytes behind those that are here; true if more could be decrypted at once.
     pub(super) fn receive(&mut self, around: &mut Around<'_>) -> bool {
         if self.receiving.is_some() || self.ending != Ending::No && self.overtime.is_none() {
             return false;
@@ -49,13 +48,13 @@ impl Session {
         false
     }
 
-    /// Whether more of the stream is wanted.
+    /// Whether more of the stream is to be read.
     pub(super) fn reads(&self) -> bool {
         self.ending == Ending::No || self.overtime.is_some_and(|left| left > 0)
     }
 
-    /// Decrypts what came; if nothing did, asks the kernel for more. True when there is more to
-    /// parse.
+    /// Decrypts what has arrived, or receives more ciphertext if there is none. True if there is
+    /// more to parse.
     fn decrypt(&mut self, around: &mut Around<'_>) -> bool {
         let (io, Some(tls)) = (around.io, &mut self.tls) else { return false };
         let Some(mut buf) = self.rx.lend(io) else { return false };
@@ -73,7 +72,7 @@ impl Session {
     }
 
     pub(super) fn receive_cipher(&mut self, around: &mut Around<'_>) {
-        // What TLS has to say meanwhile (an answer to a new key) goes out.
+        // TLS may have a record of its own to send, such as the answer to a key update.
         self.send(around);
         let Some(tls) = &mut self.tls else { return };
         if let Some(buf) = tls.cipher.lend(around.io) {
@@ -81,7 +80,7 @@ impl Session {
         }
     }
 
-    /// The encrypted stream is broken: an alert says why, and nothing more is read.
+    /// Handles a broken TLS stream: nothing more is read, and an alert gives the reason.
     pub(super) fn fail_tls(&mut self, error: &cipher::CipherFault, around: &mut Around<'_>) {
         tracing::info!(session = self.index, client = %self.caller, %error, "TLS failed");
         let text = format!("{}: TLS failed: {error}", self.caller);

@@ -1,4 +1,4 @@
-//! Replies: their headers, the extents of a status, and the error that a client is told.
+//! Replies: headers, extents of a block status, and errors.
 
 use super::link::Link;
 use super::sender::Load;
@@ -8,25 +8,25 @@ use block::{Buf, Completion, Fault, OpKind, Time};
 use nbd::{CommandFlags, Context, Contexts, NbdErrno, NbdRequest, ReplyTo};
 use uring::Io;
 
-/// Replies of a session.
+/// How far a client has taken the replies of its session.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Replies {
-    /// Bytes of the message that was handed to the kernel in this turn.
+    /// Length of the message that was handed to the kernel in this turn, in bytes.
     pub(crate) answered: u64,
-    /// Memory of those before it that the client has not read, in bytes.
+    /// Kernel memory of earlier messages that the client has not read yet, in bytes.
     pub(crate) unread: u64,
 }
 
 impl Session {
-    /// Its replies, if some go out from that turn on and its next bytes are requests; `None` by
-    /// TCP, which does not tell what its client has read. A system call.
+    /// Its replies, if a send began in the turn at `at` and requests are being received. `None`
+    /// over TCP, which does not report what the client has read. Makes a system call.
     pub(crate) fn replies(&self, at: Time, io: &Io) -> Option<Replies> {
         let (since, answered) = self.tx.at_kernel()?;
         let is_asking = since == at && self.receiving == Some(Filling::Inbox);
         (is_asking && self.caller.address.is_none()).then(|| Replies { answered, unread: io.send_queue(self.socket) })
     }
 
-    /// Writes the reply of a request that has ended.
+    /// Writes the reply of a completed request.
     pub(super) fn reply(&mut self, pending: &Pending, completion: Completion, around: &mut Around<'_>) {
         if let super::Request::Nfs(asked) = &pending.request {
             asked.end(around);
@@ -48,11 +48,11 @@ impl Session {
         let framing = link.rules.framing;
         let (out, to) = (&mut *around.scratch, ReplyTo::from(request));
         out.clear();
-        // Data and extents count as in flight until they are sent; otherwise what remains is the
-        // reply's head.
+        // Data and extents keep their claim until they are sent. Other replies keep only that of
+        // their header.
         let mut keep = claim_of(0);
         let mut data = None;
-        // What goes behind the data begins here.
+        // Where the part of `out` begins that follows the data.
         let mut tail = None;
         match (completion.kind, completion.result, buf) {
             (OpKind::Read, Err(fault), Some(buf)) => {
@@ -89,10 +89,10 @@ impl Session {
     }
 }
 
-/// The answer to a read; returns the data that goes with it. Where the store says that the first or
-/// last bytes were never written, a client that understands it hears so instead of getting zeroes:
-/// the holes' chunks go first, since chunks may come in any order, and one chunk of data ends the
-/// reply. Holes between data are sent as they are.
+/// The answer to a read; returns the data that goes with it. If the store reports that the first or
+/// last bytes were never written, and the client supports it, they are sent as holes instead of
+/// zeroes. The chunks of holes go first, which is allowed because chunks may come in any order; the
+/// chunk of data ends the reply. Holes in between are sent as zeroes.
 fn read(
     out: &mut Vec<u8>,
     link: &Link,
@@ -128,9 +128,9 @@ fn read(
     Some(buf.window(start + first, data))
 }
 
-/// The answer to a read that failed: where it is known what came before, that goes as data, and an
-/// error that names the place behind it. Returns the data, and where in `out` begins what follows
-/// it.
+/// The answer to a failed read. If the position of the failure is known, the data before it is
+/// sent, followed by an error that names the position. Returns the data, and where the part of
+/// `out` begins that follows it.
 fn cut_short(
     out: &mut Vec<u8>,
     link: &Link,
@@ -146,18 +146,19 @@ fn cut_short(
         framing.error(out, to, errno_of(fault), &format!("read failed: {}", words_of(fault)));
         return (None, None);
     };
-    // "the client can use this offset to determine if request had any partial success".
+    // The specification: "the client can use this offset to determine if request had any partial
+    // success".
     chunks.data(out, to, to.offset, buf.len(), nbd::Last::No);
     let head = out.len();
     chunks.error_at(out, to, errno_of(fault), &format!("read failed at {at}: {fault:?}"), at, nbd::Last::Yes);
     (Some(buf), Some(head))
 }
 
-/// A hole at an end of a read that is shorter than this, in bytes, is sent as zeroes: a chunk of
-/// its own costs 52 bytes at most, and the client has to take it apart.
+/// Shorter holes at the ends of a read are sent as zeroes, in bytes: a chunk of its own costs up to
+/// 52 bytes and extra parsing by the client.
 const HOLE_BYTES_MIN: u64 = 512;
 
-/// The answer to a block status, cut to what was asked: a chunk for each context.
+/// The answer to a block status, cut to the range that was asked for: one chunk for each context.
 fn status(out: &mut Vec<u8>, link: &Link, request: &NbdRequest, extents: &[block::Extent]) {
     let (to, contexts) = (ReplyTo::from(request), wanted(link, request));
     let Some(chunks) = link.rules.framing.chunks().filter(|_| !contexts.is_empty() && !extents.is_empty()) else {
@@ -188,7 +189,7 @@ fn errno_of(fault: Fault) -> NbdErrno {
     }
 }
 
-/// What a client may tell its user.
+/// The description of an error that is sent to the client.
 fn words_of(fault: Fault) -> String {
     match fault {
         Fault::Gone => "the export was taken offline, changed or deleted on the server".into(),
@@ -208,7 +209,7 @@ fn word_of(kind: OpKind) -> &'static str {
     }
 }
 
-/// The contexts that a block status is about.
+/// The contexts that a block status asks for.
 pub(super) fn wanted(link: &Link, request: &NbdRequest) -> Contexts {
     request.only.unwrap_or(link.rules.contexts)
 }

@@ -1,5 +1,5 @@
-//! What goes out of a session: replies gather in one message while the one before it is at the
-//! kernel.
+//! The sending side of a session: replies are gathered in one message while the previous message is
+//! in flight.
 
 use super::tls::{Sealing, TlsLink};
 use super::{Around, Direction, token};
@@ -11,25 +11,26 @@ use uring::{FileId, Io, Job, Message};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Load {
     pub requests: u32,
-    /// What they claim of the shard's memory.
+    /// What they claim of the shard's memory now, in bytes.
     pub bytes: u64,
-    /// What they claimed when they were let in.
+    /// What they claimed when they were admitted, in bytes.
     pub asked: u64,
-    /// When the replies were written; of a session as a whole it says nothing.
+    /// When the replies were written. Unused in the total of a session.
     pub written: Written,
 }
 
-/// The replies of a session.
+/// Gathers and sends the messages of a session.
 #[derive(Default)]
 pub(super) struct Sender {
     next: Message,
-    /// What ends when `next` is sent.
+    /// What is released when `next` is sent.
     next_load: Load,
-    /// A message that is being encrypted, a portion a send, and what ends with the last of them.
+    /// A message that is being encrypted, a part for each send, and what is released after the last
+    /// part.
     sealing: Option<(Sealing, Load)>,
-    /// What the ring had no room for: it goes first.
+    /// A message that the ring had no room for; it is sent first.
     refused: Option<(Message, Load)>,
-    /// An empty message, kept for its memory.
+    /// An empty message, kept to reuse its memory.
     spare: Option<Message>,
     at_kernel: Option<AtKernel>,
 }
@@ -40,17 +41,17 @@ struct AtKernel {
     load: Load,
 }
 
-/// More memory than this for headers is not kept for the next message, in bytes.
+/// A message whose headers take more memory than this, in bytes, is not kept for reuse.
 const SPARE_BYTES_MAX: usize = 16 << 10;
 
 impl Sender {
-    /// Adds bytes that are no request's.
+    /// Adds bytes that belong to no request.
     pub(super) fn say(&mut self, bytes: &[u8]) {
         self.next.header(bytes);
     }
 
-    /// Adds a reply to a request that claimed `asked` bytes, now; when it is sent, one request less
-    /// is unanswered and `claim` bytes are free.
+    /// Adds the reply to a request that claimed `asked` bytes. When it is sent, one request and
+    /// `claim` bytes are released.
     pub(super) fn reply(&mut self, now: Time, head: &[u8], data: Option<Buf>, claim: u64, asked: u64) {
         self.next.header(head);
         data.into_iter().for_each(|buf| self.next.data(buf));
@@ -60,7 +61,7 @@ impl Sender {
         self.next_load.written.add(now);
     }
 
-    /// Hands what has gathered to the kernel, if nothing is there; false when the ring is full.
+    /// Hands the gathered message to the kernel unless one is in flight; false if the ring is full.
     pub(super) fn send(
         &mut self,
         index: u32,
@@ -98,7 +99,7 @@ impl Sender {
         Some((message, std::mem::take(&mut self.next_load)))
     }
 
-    /// Encrypts what fits one send, of what has gathered and of what TLS itself has to say.
+    /// Encrypts as much as one send takes of the gathered replies and of TLS's own records.
     fn seal(&mut self, tls: &mut TlsLink, io: &Io) -> Option<(Message, Load)> {
         let begun = self.sealing.take();
         let begun = begun.or_else(|| self.take_next().map(|(message, load)| (Sealing::new(message), load)));
@@ -112,14 +113,14 @@ impl Sender {
             self.sealing = Some((sealing, load));
             return Some((sealed, Load::default()));
         }
-        // Encrypted, the buffers have done their part; what they claim is freed when the bytes are
-        // sent.
+        // The buffers are not needed once encrypted. Their claim is released only when the bytes
+        // are sent.
         sealing.message.unload().for_each(|buf| io.give(buf));
         self.keep(sealing.message);
         Some((sealed, load))
     }
 
-    /// Takes the end of a send, well or not; returns what has ended with it.
+    /// Handles the completion of a send, successful or not; returns what is released with it.
     pub(super) fn sent(&mut self, message: Option<Message>, io: &Io) -> Load {
         if let Some(mut message) = message {
             message.unload().for_each(|buf| io.give(buf));
@@ -128,14 +129,14 @@ impl Sender {
         self.at_kernel.take().map(|sent| sent.load).unwrap_or_default()
     }
 
-    /// Keeps an empty message's memory for the next one, unless it is much.
+    /// Keeps an empty message to reuse its memory, unless it is too large.
     fn keep(&mut self, message: Message) {
         if message.headers.capacity() <= SPARE_BYTES_MAX {
             self.spare = Some(message);
         }
     }
 
-    /// Drops what has gathered; returns what has ended with it.
+    /// Drops all unsent messages; returns what is released with them.
     pub(super) fn clear(&mut self, io: &Io) -> Load {
         let mut ended = std::mem::take(&mut self.next_load);
         self.next.unload().for_each(|buf| io.give(buf));
@@ -149,22 +150,22 @@ impl Sender {
         ended
     }
 
-    /// A message is at the kernel.
+    /// Whether a message is in flight.
     pub(super) fn is_busy(&self) -> bool {
         self.at_kernel.is_some()
     }
 
-    /// Nothing waits to be sent.
+    /// Whether nothing waits to be sent.
     pub(super) fn is_empty(&self) -> bool {
         self.next.is_empty() && self.sealing.is_none() && self.refused.is_none()
     }
 
-    /// What the message claims that was handed to the kernel at that time, in bytes, if one was.
+    /// Bytes claimed by the message in flight, if that was handed to the kernel at `at`.
     pub(super) fn handed_over(&self, at: Time) -> Option<u64> {
         self.at_kernel.as_ref().filter(|sent| sent.since == at).map(|sent| sent.load.bytes)
     }
 
-    /// Since when a message is at the kernel, and its length in bytes.
+    /// When the message in flight was handed to the kernel, and its length in bytes.
     pub(super) fn at_kernel(&self) -> Option<(Time, u64)> {
         self.at_kernel.as_ref().map(|sent| (sent.since, sent.bytes))
     }

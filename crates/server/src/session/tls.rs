@@ -1,5 +1,5 @@
-//! The TLS part of a session: what the ring brought is decrypted into the receive buffer, replies
-//! are encrypted on their way out. Nothing here waits; the ring moves the ciphertext as it moves
+//! The TLS part of a session: received ciphertext is decrypted into the receive buffer, replies are
+//! encrypted before they are sent. Nothing here blocks; the ring moves ciphertext as it moves
 //! everything else.
 //!
 //! ```text
@@ -13,25 +13,25 @@ use block::Buf;
 use cipher::{CipherFault, Pulled, Records};
 use uring::{Io, Message, Part};
 
-/// Plaintext that is encrypted for one send at most: so much memory beside the slab's may a
-/// connection take, and a bit more for what TLS adds.
+/// Most plaintext that is encrypted for one send. It bounds the memory beyond the slab that a
+/// connection takes, apart from TLS's overhead.
 const SEAL_BYTES_MAX: usize = 64 << 10;
 
-/// A connection's TLS.
+/// The TLS state of a connection.
 pub(super) struct TlsLink {
     records: Records,
-    /// Ciphertext that came and was not looked at yet.
+    /// Received ciphertext that is not decrypted yet.
     pub cipher: Inbox,
-    /// The goodbye is said, or there is nobody to say it to.
+    /// The close notification was sent, or the stream is broken and none will be.
     parted: bool,
 }
 
-/// How far a message is encrypted.
+/// Progress of the encryption of a message.
 #[derive(Default)]
 pub(super) struct Sealing {
     pub message: Message,
     part: usize,
-    /// Bytes of that part that are done.
+    /// Bytes of the current part that are encrypted.
     done: u32,
 }
 
@@ -46,13 +46,14 @@ impl TlsLink {
         TlsLink { records, cipher: Inbox::new(cipher), parted: false }
     }
 
-    /// Works on the handshake with what is here; true when it is over.
+    /// Continues the handshake with what has arrived; true if it is over.
     pub(super) fn shake_hands(&mut self, io: &Io) -> Result<bool, CipherFault> {
         while self.records.is_handshaking() && self.feed(io)? {}
         Ok(!self.records.is_handshaking())
     }
 
-    /// What the client has proved to be, and that nobody else hears it.
+    /// Records in `caller` that the connection is encrypted, and the identity that the client
+    /// proved.
     pub(super) fn introduce(&self, caller: &mut Caller) {
         caller.encrypted = true;
         caller.names =
@@ -60,12 +61,12 @@ impl TlsLink {
         caller.key = self.records.key().map(str::to_owned);
     }
 
-    /// What was agreed, for the log.
+    /// The negotiated parameters, for the log.
     pub(super) fn words(&self) -> String {
         self.records.words()
     }
 
-    /// Decrypts as much as fits and is here.
+    /// Decrypts what has arrived, as far as it fits.
     pub(super) fn pull(&mut self, io: &Io, into: &mut [u8]) -> Result<Pulled, CipherFault> {
         loop {
             match self.records.read(into)? {
@@ -78,7 +79,7 @@ impl TlsLink {
         }
     }
 
-    /// Hands some ciphertext on; false when none is here.
+    /// Feeds ciphertext to TLS; false if none has arrived.
     fn feed(&mut self, io: &Io) -> Result<bool, CipherFault> {
         let records = &mut self.records;
         let fed = self.cipher.unread(io, |bytes| {
@@ -91,12 +92,12 @@ impl TlsLink {
         Ok(fed.transpose()?.is_some_and(|fed| fed > 0))
     }
 
-    /// Whether there is something to send beside replies: the handshake, an alert, a goodbye.
+    /// Whether TLS has records of its own to send: handshake, alert or close notification.
     pub(super) fn wants_to_speak(&self) -> bool {
         self.records.has_some()
     }
 
-    /// Encrypts more of the message behind what TLS itself has to say; true when all of it is done.
+    /// Encrypts more of the message after TLS's own records; true if all of it is done.
     pub(super) fn seal(&mut self, sealing: &mut Sealing, io: &Io, out: &mut Message) -> bool {
         let mut room = SEAL_BYTES_MAX;
         while room > 0 && sealing.part < sealing.message.parts.len() {
@@ -122,19 +123,19 @@ impl TlsLink {
         sealing.part == sealing.message.parts.len()
     }
 
-    /// Says goodbye, once.
+    /// Queues the close notification, once.
     pub(super) fn part(&mut self) {
         if !std::mem::replace(&mut self.parted, true) {
             self.records.part();
         }
     }
 
-    /// The stream is broken; an alert that says why is all that still goes out.
+    /// Marks the stream as broken; only an alert with the reason is still sent.
     pub(super) fn give_up(&mut self) {
         self.parted = true;
     }
 
-    /// Whether all was said.
+    /// Whether TLS has nothing more to send, and the end of the stream is settled.
     pub(super) fn is_over(&self) -> bool {
         self.parted && !self.records.has_some()
     }

@@ -1,4 +1,4 @@
-//! The transmission's part of a session: requests in, replies out.
+//! The transmission phase of an NBD session: requests in, replies out.
 
 use super::link::{Held, Link, Payload};
 use super::reply::wanted;
@@ -10,7 +10,7 @@ use block::{Buf, Completion, Fault, Op, Submitted, Target, Time};
 use nbd::{Command, CommandFlags, Context, NbdErrno, NbdRequest, Parsed, ReplyTo};
 
 impl Session {
-    /// Works off what is here, then asks for more.
+    /// Parses and admits what has arrived, then receives more.
     pub(super) fn parse(&mut self, around: &mut Around<'_>) {
         if let Phase::Nfs(_) = self.phase {
             return self.parse_nfs(around);
@@ -44,12 +44,12 @@ impl Session {
         }
     }
 
-    /// The next request comes in when the link has carried what came in before.
+    /// Defers the next request until the link limit has absorbed those before it.
     pub(super) fn wait_for_link(&mut self, until: Time, around: &mut Around<'_>) {
         self.waits = Some(Wait::Link { until, turn: around.link.wait(around.now, self.index) });
     }
 
-    /// Whether a request is here that was not let in.
+    /// Whether a complete request has arrived that is not admitted yet.
     fn has_request(&mut self, around: &Around<'_>) -> bool {
         let link = self.link();
         let rules = link.rules;
@@ -63,7 +63,7 @@ impl Session {
         }
     }
 
-    /// Parses one request; false when there is none.
+    /// Parses one request; false if none is complete.
     fn parse_one(&mut self, around: &mut Around<'_>) -> bool {
         let rules = self.link().rules;
         let parsed = self.rx.unread(around.io, |bytes| match rules.parse(bytes) {
@@ -83,7 +83,7 @@ impl Session {
         }
     }
 
-    /// Lets a request in if the limits allow it now; false when it has to wait.
+    /// Admits a request if the limits allow it now; false if it has to wait.
     fn admit(&mut self, request: NbdRequest, around: &mut Around<'_>) -> bool {
         self.portion = self.portion.saturating_sub(1);
         *around.room = around.room.saturating_sub(1);
@@ -110,7 +110,7 @@ impl Session {
             return self.submit(&request, op, claim, around);
         }
         let Some(buf) = around.io.take(request.payload) else {
-            // There is enough, but not in one piece.
+            // There is enough memory in total, but no free slot of that size.
             self.waits = Some(Wait::Room { starving: self.load.requests == 0 });
             return self.hold(Held::Parsed(request));
         };
@@ -118,9 +118,9 @@ impl Session {
         self.fill(Payload { request, buf: Some(buf), filled: 0, claim, since: around.now }, around)
     }
 
-    /// Whether a request that claims so much may come in now. For the connection's own limits it
-    /// waits until one of its own requests has ended, for the shard's memory until others have
-    /// given back.
+    /// Whether a request with this claim may be admitted now. If one of the connection's own limits
+    /// is reached, it waits until one of its own requests completes; if the shard's memory is
+    /// short, until others release some.
     pub(super) fn ask(&mut self, claim: u64, around: &Around<'_>) -> Claim {
         let (limits, load) = (around.limits, self.load);
         if load.requests >= limits.connection_requests
@@ -147,7 +147,7 @@ impl Session {
         self.release(Load { requests: 1, bytes: claim, asked: claim, ..Load::default() }, around);
     }
 
-    /// Moves a write's bytes to where they belong; false when more have to come.
+    /// Moves a write's bytes into its buffer; false if more have to arrive.
     fn fill(&mut self, mut payload: Payload<NbdRequest>, around: &mut Around<'_>) -> bool {
         self.fill_from_inbox(&mut payload.buf, &mut payload.filled, payload.request.payload, around);
         if payload.filled == payload.request.payload {
@@ -159,8 +159,8 @@ impl Session {
         if self.receiving.is_some() {
             return self.hold(Held::Payload(payload));
         }
-        // All that was here is used up, so the kernel may put the rest where it belongs without a
-        // copy.
+        // Everything received so far is used up, so the kernel can write the rest directly into the
+        // buffer, without a copy.
         let own = if self.tls.is_none() && self.reads() { payload.buf.take() } else { None };
         let (at, rest) = (payload.filled, payload.request.payload - payload.filled);
         self.hold(Held::Payload(payload));
@@ -173,8 +173,8 @@ impl Session {
         }
     }
 
-    /// Moves what is here of `len` bytes to `buf`, where there is one; `filled` of them were moved
-    /// before.
+    /// Moves received bytes to `buf`, if there is one, until `len` bytes are complete; `filled` of
+    /// them were moved before.
     pub(super) fn fill_from_inbox(
         &mut self,
         buf: &mut Option<Buf>,
@@ -194,7 +194,7 @@ impl Session {
         *filled += moved.unwrap_or(0);
     }
 
-    /// Takes a payload's buffer back with `got` more bytes in it.
+    /// Takes back a write's buffer after a receive of `got` bytes.
     pub(super) fn payload_came(&mut self, buf: Buf, got: u32) {
         if let Phase::Nfs(_) = self.phase {
             return self.nfs_payload_came(buf, got);
@@ -206,7 +206,7 @@ impl Session {
         payload.buf = Some(buf.window(0, payload.request.payload));
     }
 
-    /// Gives a request its tag and hands it to the gate; false when the gate is full.
+    /// Tags a request and submits it to the gate; false if the gate is full.
     fn submit(&mut self, request: &NbdRequest, op: Op, claim: u64, around: &mut Around<'_>) -> bool {
         let pending = Pending { request: super::Request::Nbd(*request), ticket: block::Ticket(u64::MAX), claim };
         let request = block::Request {
@@ -221,7 +221,7 @@ impl Session {
         self.hand_over(request, around)
     }
 
-    /// Keeps what is told of a request when it has ended; the tag that it goes by.
+    /// Stores what the reply will need; returns the tag of the request.
     pub(super) fn pend(&mut self, pending: Pending) -> u64 {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.pending.push(None);
@@ -254,8 +254,8 @@ impl Session {
         }
     }
 
-    /// Hands over what the gate was too full for: it was asked, so it is answered also when nothing
-    /// more is read.
+    /// Submits a request that the gate had no room for. It was admitted, so it is answered even if
+    /// nothing more is read.
     pub(super) fn hand_over_held(&mut self, around: &mut Around<'_>) {
         let link = match &mut self.phase {
             Phase::Transmission(link) => link,
@@ -275,7 +275,7 @@ impl Session {
         false
     }
 
-    /// Answers a request that is not carried out, and takes its payload off the stream.
+    /// Answers a request with an error without executing it, and discards its payload.
     fn refuse(&mut self, request: NbdRequest, errno: NbdErrno, around: &mut Around<'_>) -> bool {
         let claim = claim_of(0);
         if self.ask(claim, around) != Claim::Granted {
@@ -284,19 +284,19 @@ impl Session {
         self.turn_down(request, errno, claim, around)
     }
 
-    /// Takes on what the client had sent when the server stopped: a write that was let in is
-    /// finished, and all else is answered with an error. Goes on whenever something has ended,
-    /// until what had come is read.
+    /// Handles what the client had sent before the server began to stop: a write that was admitted
+    /// is completed, everything else is answered with an error. Called after each completion until
+    /// all of that has been read.
     pub(super) fn work_overtime(&mut self, around: &mut Around<'_>) {
         while self.overtime.is_some() {
             self.dismiss(around);
             let Some(left) = self.overtime else { return };
-            // Answers gather in one message beside the one on its way: a client that does not
-            // listen is not read.
+            // While a message is in flight and another is gathered, a client that does not take its
+            // answers is not read either.
             if self.waits_for_the_gate() || left > 0 && self.tx.is_busy() && !self.tx.is_empty() {
                 return;
             }
-            // What only comes now is too late; what TLS has of before is here.
+            // Bytes that arrive from now on are too late; TLS may still hold some from before.
             if left == 0 && (self.tls.is_none() || self.receiving.is_some()) {
                 self.overtime = None;
                 return;
@@ -310,9 +310,8 @@ impl Session {
         }
     }
 
-    /// Tells a client what becomes of the requests that are here and were not let in when nothing
-    /// more is: they are not carried out. Their number is bounded by the receive buffer, so no
-    /// limit is asked.
+    /// Answers requests that have arrived but were not admitted with an error. The receive buffer
+    /// bounds their number, so no limit is checked.
     fn dismiss(&mut self, around: &mut Around<'_>) {
         loop {
             let link = self.link();
@@ -320,7 +319,7 @@ impl Session {
             let went_on = match link.held.take() {
                 Some(Held::Parsed(request)) => self.dismiss_one(request, around),
                 Some(Held::Payload(payload)) => self.fill(payload, around),
-                // What the gate was too full for was let in before, and is handed over first.
+                // It was admitted already, so it has to be submitted first.
                 Some(Held::Refused(request)) => self.hold(Held::Refused(request)),
                 None => {
                     let parsed = self.rx.unread(around.io, |bytes| match rules.parse(bytes) {
@@ -344,7 +343,7 @@ impl Session {
         }
     }
 
-    /// Whether the gate was too full for a request.
+    /// Whether a request waits for room in the gate.
     fn waits_for_the_gate(&mut self) -> bool {
         matches!(self.link().held, Some(Held::Refused(_)))
     }
@@ -357,8 +356,7 @@ impl Session {
         self.turn_down(request, NbdErrno::Shutdown, 0, around)
     }
 
-    /// Answers with an error; false when a payload that has to be taken off the stream is not here
-    /// whole.
+    /// Answers with an error; false if the payload, which has to be discarded, is incomplete.
     fn turn_down(&mut self, request: NbdRequest, errno: NbdErrno, claim: u64, around: &mut Around<'_>) -> bool {
         self.take_on(claim, around);
         around.scratch.clear();
@@ -381,7 +379,7 @@ impl Link {
     /// What a request claims of the shard's memory, in bytes.
     fn claim(&self, request: &NbdRequest) -> u64 {
         match request.command {
-            // Read in whole blocks.
+            // The store reads whole blocks.
             Command::Read => {
                 let align = u64::from(self.align);
                 let from = request.offset - request.offset % align;

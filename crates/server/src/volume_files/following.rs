@@ -1,6 +1,6 @@
-//! Files of clients that are objects of their own, as they have policies: what is asked of them is
-//! theirs at the gate. A file is known by a mark in its volume's tree, so a request costs no
-//! look-up, whether its file has one or not.
+//! Clients' files that are objects of their own because they have policies: the gate accounts their
+//! requests to them. A mark in the volume's tree identifies such a file, so requests need no
+//! look-up by name, whether their file has a policy or not.
 
 use super::{AllFiles, OneVolume};
 use block::ObjectId;
@@ -10,16 +10,16 @@ use tree::{Follow, Followed, NodeId};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct FollowedFile {
     pub object: ObjectId,
-    /// The volume or qtree that it hangs on.
+    /// The volume or qtree that it belongs to.
     pub place: ObjectId,
     pub node: NodeId,
-    /// What it is called there.
+    /// Its name there.
     pub name: String,
 }
 
 impl OneVolume {
-    /// Has the tree know the files that are objects. One that came to be elsewhere, by a restore to
-    /// a time before its qtree, is lost.
+    /// Marks the files that are objects in the tree. A file that is found elsewhere, after a
+    /// restore to a time before its qtree existed, counts as lost.
     pub(super) fn find_followed(&mut self, volume: ObjectId) {
         let Some(tree) = &mut self.tree else { return };
         let (mut found, mut lost) = (Vec::new(), Vec::new());
@@ -36,7 +36,7 @@ impl OneVolume {
 }
 
 impl AllFiles {
-    /// These files of a volume are objects from now on, and no others. Returns those that were.
+    /// Replaces the set of a volume's files that are objects. Returns those that no longer are.
     pub(crate) fn follow(&mut self, volume: ObjectId, files: Vec<FollowedFile>) -> Vec<ObjectId> {
         let Some(found) = self.volumes.get_mut(&volume) else { return Vec::new() };
         if found.followed == files {
@@ -52,8 +52,8 @@ impl AllFiles {
         gone.filter(|object| !self.followed.contains_key(object)).collect()
     }
 
-    /// What became of files that are objects since this was last asked: another name, or none of
-    /// what is gone.
+    /// Renamed and deleted files that are objects since the previous call; `None` stands for a
+    /// deleted file.
     pub(crate) fn take_followed(&mut self) -> Vec<(ObjectId, Option<String>)> {
         let mut news = Vec::new();
         for found in self.volumes.values_mut().filter(|found| !found.followed.is_empty()) {
@@ -64,13 +64,13 @@ impl AllFiles {
         news
     }
 
-    /// Bytes that a file takes that is an object; `None` of all else.
+    /// Bytes that a file which is an object uses; `None` for anything else.
     pub(crate) fn used(&self, file: ObjectId) -> Option<u64> {
         let (volume, node) = self.followed.get(&file)?;
         Some(self.tree(*volume).map_or(0, |tree| tree.used(*node)))
     }
 
-    /// Bytes that it is long.
+    /// The length of such a file in bytes.
     pub(crate) fn length(&self, file: ObjectId) -> u64 {
         let found = self.followed.get(&file);
         let info = found.and_then(|(volume, node)| self.tree(*volume).ok()?.info(*node).ok());

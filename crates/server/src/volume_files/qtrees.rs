@@ -1,5 +1,5 @@
-//! Qtrees of volumes as folders of clients' files: each is a folder at the top of its volume's tree
-//! that has the qtree's name, whose contents stay apart and whose requests are the qtree's.
+//! Qtrees as folders of clients' files. Each qtree is a folder of its name at the top of its
+//! volume's tree. Its contents cannot be moved out, and its requests are accounted to the qtree.
 
 use super::{AllFiles, OneVolume};
 use block::{ObjectId, Span};
@@ -9,17 +9,16 @@ use tree::{NewNode, NodeId, NodeKind, TreeRefusal};
 pub(super) struct Qtree {
     pub object: ObjectId,
     pub name: String,
-    /// Its folder, once that is there.
+    /// Its folder, once it exists.
     pub node: Option<NodeId>,
 }
 
-/// What the folder of a new qtree is made with: everybody may make files in it, as at the top of a
-/// volume.
+/// The folder of a new qtree: everybody may make files in it, as at the top of a volume.
 const NEW: NewNode<'static> = NewNode { kind: NodeKind::Folder, mode: 0o777, uid: 0, gid: 0, verifier: 0, target: b"" };
 
 impl OneVolume {
-    /// It has these qtrees from now on. Those that it had by another name are renamed, and those
-    /// that it has no more are gone.
+    /// Replaces the qtrees of the volume. Folders of renamed qtrees are renamed, those of removed
+    /// ones are dropped.
     pub(super) fn set_qtrees(&mut self, now: Span, qtrees: Vec<(ObjectId, String)>) {
         let before = std::mem::take(&mut self.qtrees);
         for Qtree { object, name, node } in before {
@@ -40,7 +39,7 @@ impl OneVolume {
         self.find_qtrees(now);
     }
 
-    /// Finds the folders of all qtrees, and makes those that are not there, as after a restore.
+    /// Finds the folders of all qtrees, and makes missing ones, as after a restore.
     pub(super) fn find_qtrees(&mut self, now: Span) {
         self.realms.clear();
         let Some(tree) = &mut self.tree else { return };
@@ -58,15 +57,15 @@ impl OneVolume {
         }
     }
 
-    /// The qtree of a name, if it has a folder.
+    /// The folder of the qtree with that name, if it exists.
     fn qtree(&self, name: &str) -> Option<NodeId> {
         self.qtrees.iter().find(|qtree| qtree.name == name)?.node
     }
 }
 
 impl AllFiles {
-    /// Whose requests those for a node are: its own where it is an object, its qtree's, or its
-    /// volume's.
+    /// The object that requests for a node are accounted to: the file itself if it is an object,
+    /// else its qtree or its volume.
     pub(crate) fn accounted(&self, volume: ObjectId, node: NodeId) -> ObjectId {
         let found = self.get(volume).and_then(|found| Some((found, found.tree.as_ref()?)));
         match found.map(|(found, tree)| (tree.owner(node), &found.realms)) {
@@ -76,13 +75,13 @@ impl AllFiles {
         }
     }
 
-    /// The names of a volume's qtrees, and their folders.
+    /// The qtrees of a volume: names and folders.
     pub(crate) fn qtrees(&self, volume: ObjectId) -> Vec<(String, NodeId)> {
         let qtrees = self.get(volume).into_iter().flat_map(|found| &found.qtrees);
         qtrees.filter_map(|qtree| Some((qtree.name.clone(), qtree.node?))).collect()
     }
 
-    /// Files and folders of clients at the top of a qtree; `None` where it is none.
+    /// Number of clients' entries at the top of a qtree; `None` if the object is no qtree.
     pub(super) fn in_qtree(&self, object: ObjectId) -> Option<u64> {
         let has = |found: &&OneVolume| found.qtrees.iter().any(|qtree| qtree.object == object);
         let found = self.volumes.values().find(has)?;
@@ -91,8 +90,8 @@ impl AllFiles {
         Some(node.and_then(listed).unwrap_or(0))
     }
 
-    /// Whether clients made something of that name at the top of a volume or qtree: `NAME`,
-    /// `QTREE/NAME`. What is below a name is not looked at.
+    /// Whether clients made an entry of that name at the top of a volume or qtree: `NAME` or
+    /// `QTREE/NAME`. Deeper paths are not looked at.
     pub(crate) fn has(&self, volume: ObjectId, path: &str) -> bool {
         let Some(found) = self.get(volume) else { return false };
         let Some(tree) = &found.tree else { return false };

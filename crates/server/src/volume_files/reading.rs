@@ -1,5 +1,5 @@
-//! A volume's tree as whoever orders reads it, by the data thread: what a clone or a restored
-//! volume holds.
+//! Reads a volume's tree through the data thread, for the administration: to find the files of a
+//! clone or of a restored volume.
 
 use super::AllFiles;
 use super::requests::{Job, Way};
@@ -12,10 +12,10 @@ use std::sync::mpsc::{Sender, channel};
 use store::Served;
 use tree::{NodeId, NodeInfo, SetNode, TreeMedia};
 
-/// Bytes that are read at a time.
+/// Bytes per read.
 const PIECE: usize = 256 << 10;
 
-/// A volume's tree.
+/// Reads a volume's tree.
 pub(crate) struct ShardReader<'a> {
     pub shard: &'a Shard,
     pub volume: ObjectId,
@@ -35,7 +35,7 @@ impl TreeMedia for ShardReader<'_> {
 }
 
 impl AllFiles {
-    /// Reads bytes of a volume's tree for whoever ordered it.
+    /// Reads bytes of a volume's tree for an order.
     pub(crate) fn read(
         &mut self,
         now: Time,
@@ -49,10 +49,10 @@ impl AllFiles {
 }
 
 impl AllFiles {
-    /// Has all that clients changed on a volume be durable, and tells when it is. What waits at the
-    /// gate for that goes past it.
+    /// Makes all changes of clients on a volume durable, and answers when they are. Requests for it
+    /// that wait in the gate are taken past it.
     pub(crate) fn settle(&mut self, now: Time, volume: ObjectId, answer: Sender<()>, gate: &mut Gate<Served>) {
-        // There is nothing to wait for where it has no tree; who asked is told.
+        // A volume without a tree has nothing to wait for.
         let Ok(tree) = self.tree_mut(volume) else {
             let _ = answer.send(());
             return;
@@ -75,7 +75,7 @@ impl AllFiles {
         self.settling.iter().any(|(of, ..)| *of == volume)
     }
 
-    /// Tells those whose records are durable, or will not be.
+    /// Answers those whose records are durable, or have failed.
     pub(super) fn end_settling(&mut self) {
         let volumes = &self.volumes;
         self.settling.retain(|(volume, record, answer)| {
@@ -88,7 +88,7 @@ impl AllFiles {
         });
     }
 
-    /// What clients made on a volume; of a qtree as much as tells whether there is something.
+    /// Figures of clients' files on a volume; for a qtree only their number.
     pub(crate) fn seen(&self, volume: ObjectId) -> FilesSeen {
         if let Some(count) = self.in_qtree(volume) {
             return FilesSeen { count, ..FilesSeen::default() };
@@ -98,12 +98,12 @@ impl AllFiles {
         tree.map_or_else(FilesSeen::default, |tree| {
             let top = tree.info(NodeId::ROOT).ok();
             let top = top.map(|NodeInfo { uid: user, gid: group, mode, .. }| Top { user, group, mode });
-            // The folder at the top is not theirs, nor are those of qtrees.
+            // The top folder and those of qtrees are not clients'.
             FilesSeen { count: tree.nodes() - 1 - qtrees, bytes: tree.space().1, top }
         })
     }
 
-    /// Sets whose the folder at a volume's top is.
+    /// Sets owner and mode of a volume's top folder.
     pub(crate) fn set_top(&mut self, now: Span, volume: ObjectId, set: &SetNode) {
         let done = self.tree_mut(volume).and_then(|tree| tree.set(now, NodeId::ROOT, set).map_err(super::status_of));
         if let Err(error) = done {

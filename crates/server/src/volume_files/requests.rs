@@ -1,4 +1,4 @@
-//! Requests of files' own, on their way to the gate or past it, and back.
+//! The module's own requests, on their way through the gate or past it, and back.
 
 use super::{AllFiles, FILES};
 use block::{Buf, Completion, Fault, ObjectId, Op, OpKind, Request, Submitted, Target as _, Ticket, Time};
@@ -9,29 +9,29 @@ use tree::TreeCommand;
 use tree::limits::RECORD_BYTES_MAX;
 use uring::Io;
 
-/// What a request of our own is for.
+/// The purpose of a request.
 pub(super) enum Job {
     Command { volume: ObjectId, token: u32, reading: u64, at: u64, way: Way },
     Read(Sender<Result<Vec<u8>, Fault>>),
 }
 
-/// Where a request of our own is.
+/// Where a request is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
-    /// It was not taken yet.
+    /// Not accepted by the gate yet.
     Held,
     /// At the gate, or beyond it.
     Gate(Ticket),
-    /// The same, and it comes back if it has not gone on yet.
+    /// The same, and recalled: if it was still at the gate, it comes back.
     Recalled(Ticket),
-    /// It passed the gate.
+    /// It bypassed the gate.
     Passed(Ticket),
 }
 
 const ZERO: Op = Op::Zero { no_hole: false, fast_only: false };
 
 impl AllFiles {
-    /// Makes a request of a command.
+    /// Turns a command of the tree into a request.
     pub(super) fn start(
         &mut self,
         now: Time,
@@ -59,7 +59,7 @@ impl AllFiles {
         self.hand_over(now, Request { tag, object: volume, at, len, op, fua, due: now }, gate);
     }
 
-    /// A tag for a request of its own.
+    /// Registers a request and returns its tag.
     pub(super) fn add(&mut self, job: Job) -> u64 {
         self.next_job = self.next_job.wrapping_add(1);
         self.jobs.insert(self.next_job, job);
@@ -81,7 +81,7 @@ impl AllFiles {
         }
     }
 
-    /// Takes the end of one of its own requests.
+    /// Handles the completion of one of its own requests.
     pub(crate) fn completed(&mut self, mut completion: Completion, io: &Io) {
         if completion.result == Err(Fault::Gone) && self.goes_again(&mut completion) {
             return;
@@ -115,19 +115,19 @@ impl AllFiles {
         }
     }
 
-    /// Makes a request anew that came back from the gate because it was recalled. Whether so it is.
+    /// Resubmits a request that was recalled from the gate. Returns whether it did.
     fn goes_again(&mut self, completion: &mut Completion) -> bool {
         let Some(Job::Command { volume, reading, at, way: way @ Way::Recalled(_), .. }) =
             self.jobs.get_mut(&(completion.tag as u32))
         else {
             return false;
         };
-        // Not where the volume's files are others by now, or going to be.
+        // Not if the volume's files have been replaced, or are about to be.
         if !self.volumes.get(volume).is_some_and(|found| found.readings == *reading && found.tree.is_some()) {
             return false;
         }
         let (op, fua) = match (completion.kind, completion.buf.take()) {
-            // Written twice it is the same.
+            // Writing the same data twice is harmless.
             (OpKind::Write, Some(buf)) => (Op::Write(buf), true),
             (OpKind::Zero, None) => (ZERO, true),
             (OpKind::Flush, None) => (Op::Flush, true),

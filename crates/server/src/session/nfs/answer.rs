@@ -1,10 +1,10 @@
-//! Calls that are answered at once: names, attributes, what the server takes; and what is asked by
-//! the others.
+//! Calls that are answered at once (names, attributes, limits of the server), and the parsing of
+//! READ, WRITE and COMMIT.
 //!
-//! What is offered is what NBD clients see, by the same rules of access ([`crate::access`]). LUNs
-//! and administrators' files, whose modes are 0666, stand at the top of their volume beside what
-//! clients made there (`changing`). Of that a user may what its mode says ([`tree::permission`]):
-//! the user that the client names (`AUTH_SYS`), as far as the rules take its word.
+//! Clients see the same exports as over NBD, by the same access rules ([`crate::access`]). LUNs and
+//! administrators' files have mode 0666 and appear at the top of their volume beside clients' files
+//! (`changing`). For clients' files the mode decides ([`tree::permission`]), with the identity that
+//! the client states (`AUTH_SYS`) as mapped by the rules.
 
 use super::made::KeptFor;
 use super::nodes::{handle_of, node_of};
@@ -25,42 +25,42 @@ use block::{ObjectId, Span};
 use std::cell::Cell;
 use tree::{NodeId, NodeKind, Ownership, Who};
 
-/// What a call led to.
+/// The result of a call.
 pub(super) enum Answered {
     /// The reply is written.
     Reply,
     /// The store has to be asked.
     Asked(Asked),
-    /// The reply is written, and waits.
+    /// The reply is written, and has to wait.
     Kept(KeptFor),
 }
 
-/// What is needed to answer one client.
+/// Everything needed to answer one client.
 pub(super) struct Service<'a> {
     pub exports: &'a Exports,
     pub access: &'a Access,
     pub caller: &'a Caller,
     pub files: &'a mut AllFiles,
-    /// Who calls, as the client says; `None` where it does not say.
+    /// The user who calls, as the client states it; `None` if it does not.
     pub said: Option<Who>,
-    /// Since 1970.
+    /// The time since 1970.
     pub now: Span,
-    /// What was found out of rules last, during this call.
+    /// The last result of the access rules in this call.
     pub known: Cell<Option<(ObjectId, (Grant, Squash))>>,
 }
 
-/// What a call came to.
+/// The outcome of a call.
 pub(super) enum Outcome<'a> {
     /// The reply.
     Reply(Reply<'a>),
     /// The store has to be asked.
     Asked(Asked),
-    /// The reply, and what it waits for.
+    /// The reply, and what it has to wait for.
     Later(Reply<'a>, ObjectId, Until),
 }
 
 impl<'a> Service<'a> {
-    /// Nothing is known of who calls yet.
+    /// Nothing is known of the user yet.
     pub(super) fn new(
         (exports, access): (&'a Exports, &'a Access),
         caller: &'a Caller,
@@ -72,8 +72,8 @@ impl<'a> Service<'a> {
 }
 
 impl Service<'_> {
-    /// Answers a call, or says what it asks of the store. Its arguments are read; `record` has them
-    /// and all before.
+    /// Answers a call, or returns what it asks of the store. `record` contains the arguments and
+    /// everything before them.
     pub(super) fn answer(
         &mut self,
         head: &CallHead<'_>,
@@ -129,7 +129,8 @@ impl Service<'_> {
         }
     }
 
-    /// The answer of a call that was done when it came before; it goes when that is durable.
+    /// The reply of a call that was executed when it came before; it is sent once its effect is
+    /// durable.
     fn done_before(&self, xid: u32, procedure: Procedure, mark: CallMark, out: &mut Vec<u8>) -> Option<KeptFor> {
         let done = self.files.done_before(self.now, self.caller.address, mark)?;
         out.extend_from_slice(&done.reply);
@@ -183,7 +184,7 @@ impl Service<'_> {
         })
     }
 
-    /// Whom the caller is taken for on a volume.
+    /// The identity that the user is mapped to on a volume.
     pub(super) fn who(&self, volume: ObjectId) -> Who {
         self.standing(volume).1.of(self.said.as_ref())
     }
@@ -192,15 +193,15 @@ impl Service<'_> {
         self.standing(object).0
     }
 
-    /// What the caller may do with a volume, LUN or file, and whom its users are taken for there.
-    /// Rules are looked at once a call, as nearly all calls are about one of them.
+    /// What the caller may do with an object, and how its users are mapped there. The result is
+    /// cached for the call, since nearly every call is about one object.
     fn standing(&self, object: ObjectId) -> (Grant, Squash) {
         if let Some((_, known)) = self.known.get().filter(|(of, _)| *of == object) {
             return known;
         }
         let access = |name: &str| self.access.standing(self.caller, name);
         let found = match self.exports.get(object).filter(|export| export.online) {
-            // Its name has to be put together.
+            // Avoids building the name, which no rule needs.
             Some(_) if self.access.is_open() => access(""),
             Some(export) => access(&export.full_name()),
             None => self.files.get(object).map_or((Grant::Nothing, Squash::default()), |found| access(&found.name)),
@@ -209,12 +210,12 @@ impl Service<'_> {
         found
     }
 
-    /// The same for what a client wants to change.
+    /// Checks that the client may write to an object.
     pub(super) fn may_write(&self, object: ObjectId) -> Result<(), Status> {
         if self.grant(object) == Grant::Write { Ok(()) } else { Err(Status::ReadOnly) }
     }
 
-    /// Whether there is something that the client may know of.
+    /// Whether the client may know of a node.
     pub(super) fn sees(&self, node: Node) -> bool {
         match node {
             Node::Made(volume, _) => self.grant(volume) != Grant::Nothing,
@@ -228,7 +229,7 @@ impl Service<'_> {
         match self.node(handle)? {
             Node::Folder(_) => Err(Status::IsDirectory),
             Node::File(object) => self.exports.get(object).ok_or(Status::Stale),
-            // It is looked at before.
+            // Clients' files are handled before.
             Node::Made(..) => Err(Status::Stale),
         }
     }
@@ -243,7 +244,7 @@ impl Service<'_> {
         }
     }
 
-    /// The file of a client that a handle stands for, with the room for its requests.
+    /// The client's file that a handle refers to, with its volume.
     fn made_file(&self, handle: &FileHandle) -> Option<(ObjectId, NodeId)> {
         match node_of(handle) {
             Some(Node::Made(volume, id)) => Some((volume, id)),
@@ -332,7 +333,7 @@ impl Service<'_> {
         })
     }
 
-    /// What a WRITE asks: `len` bytes follow its head whatever becomes of it.
+    /// Parses a WRITE: `len` bytes follow its head, whatever becomes of it.
     fn write(&self, xid: u32, handle: &FileHandle, (at, count): (u64, u32), stable: Stable, len: u32) -> Asked {
         if let Some(made) = self.made_file(handle) {
             return self.write_made(xid, made, (at, count), stable, len);
@@ -392,7 +393,7 @@ impl Service<'_> {
         }
     }
 
-    /// What files of clients may take of a volume, and how much is left.
+    /// Space that clients' files may use on a volume, and how much is left.
     fn space_of(&self, volume: ObjectId) -> Option<FsStat> {
         let tree = self.files.tree(volume).ok()?;
         let ((bytes, used), most) = (tree.space(), tree::limits::NODES_MAX as u64);
@@ -408,8 +409,8 @@ impl Service<'_> {
         })
     }
 
-    /// All of a file system is taken: LUNs and files have their sizes. A volume has room for files
-    /// of clients.
+    /// Space of a file system. LUNs and administrators' files have fixed sizes, so it is full for
+    /// them; a volume has space for clients' files.
     fn space(&self, node: Node) -> FsStat {
         let volume = match node {
             Node::Made(volume, _) => Some(volume),
@@ -454,7 +455,8 @@ impl Service<'_> {
     }
 }
 
-/// Whether a call does something else when it is done twice. Of WRITE the same data is written.
+/// Whether executing a call twice has another effect than once. A repeated WRITE writes the same
+/// data.
 fn must_not_repeat(procedure: Procedure) -> bool {
     use Procedure as P;
     matches!(
@@ -463,7 +465,7 @@ fn must_not_repeat(procedure: Procedure) -> bool {
     )
 }
 
-/// Who a caller says to be.
+/// The user that a caller claims to be.
 fn said_by(head: &CallHead<'_>) -> Option<Who> {
     match &head.credential {
         Credential::Sys(sys) => Some(Who::new(sys.uid, sys.gid, sys.groups.as_slice())),

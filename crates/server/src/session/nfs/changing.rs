@@ -1,5 +1,5 @@
-//! Calls that change names and what is known of files. Each is seen at once, and answered when it
-//! is durable.
+//! Calls that change names and attributes. A change is visible at once, and is answered when it is
+//! durable.
 
 use super::answer::{Outcome, Service};
 use super::nodes::handle_of;
@@ -10,12 +10,12 @@ use block::{ObjectId, Span};
 use tree::permission::{EXECUTE, WRITE};
 use tree::{FileTree, NewNode, NodeId, NodeKind, Ownership, SetDone, SetNode, TreeRefusal};
 
-/// A folder that clients may make something in.
+/// A node in a volume's tree.
 type Place = (ObjectId, NodeId);
 
 impl Service<'_> {
-    /// Where an entry is that a client wants to change, in a folder that it may change. What
-    /// administrators made there it may not.
+    /// The folder of an entry that a client wants to change, if the client may change that folder.
+    /// Entries that administrators made cannot be changed.
     fn place_of(&self, entry: &Entry<'_>, taken: Status) -> Result<Place, Status> {
         let folder = self.node(&entry.directory)?;
         let (place, is_taken) = match folder {
@@ -31,8 +31,8 @@ impl Service<'_> {
         }
     }
 
-    /// The same for a new entry. Who makes something that is there is told so, whether he might or
-    /// not: `mkdir -p`.
+    /// The same for a new entry. If the entry exists, that is reported even to a caller without
+    /// permission, as `mkdir -p` expects.
     fn place_of_new(&self, entry: &Entry<'_>) -> Result<Place, Status> {
         match self.place_of(entry, Status::Exists) {
             Err(Status::Access) if self.entry(entry).is_ok() => Err(Status::Exists),
@@ -40,8 +40,8 @@ impl Service<'_> {
         }
     }
 
-    /// Whether the caller may take a name out of a folder that it may change: a sticky one keeps
-    /// what is others'. Where there is no such name, that is found later.
+    /// Checks that the caller may remove a name from a folder that it may change: a sticky folder
+    /// protects entries of others. A missing name is reported later.
     fn check_gives_up(&self, (volume, folder): Place, name: &[u8]) -> Result<(), Status> {
         let tree = self.files.tree(volume)?;
         let owned = Ownership::from(&tree.info(folder).map_err(status_of)?);
@@ -52,7 +52,7 @@ impl Service<'_> {
         }
     }
 
-    /// What a folder or file was, for whoever keeps what it knows of it.
+    /// The attributes before a change, for clients that cache them.
     fn before(&self, (volume, id): Place) -> Option<WccAttributes> {
         let attributes = self.attributes(self.made(volume, id));
         let (size, modified, changed) = (attributes.size, attributes.modified, attributes.changed);
@@ -73,7 +73,7 @@ impl Service<'_> {
         self.files.tree_mut(volume)
     }
 
-    /// A reply that goes when all that was changed so far is durable.
+    /// A reply that is sent when all changes so far are durable.
     fn durable(&mut self, volume: ObjectId, reply: Reply<'static>) -> Outcome<'_> {
         match self.files.tree_mut(volume).map(FileTree::want) {
             Ok(record) => Outcome::Later(reply, volume, Until::Record(record)),
@@ -96,7 +96,7 @@ impl Service<'_> {
         self.make_at(place, entry.name, NewNode { kind, mode, uid: 0, gid: 0, verifier: 0, target }, set)
     }
 
-    /// Makes it as its maker's.
+    /// Makes a node that belongs to the caller.
     fn make_at(&mut self, place: Place, name: &[u8], new: NewNode<'_>, set: &SetAttributes) -> Outcome<'_> {
         let (before, now, who) = (self.before(place), self.now, self.who(place.0));
         let set = set_of(set, now);
@@ -107,7 +107,8 @@ impl Service<'_> {
             let times = SetNode { size: None, mode: None, uid: None, gid: None, ..set };
             let size = set.size.filter(|_| new.kind == NodeKind::File);
             if times != SetNode::default() || size.is_some_and(|size| size > 0) {
-                // It has no data, so nothing has to wait; and it was not written.
+                // The file has no data, so there is nothing to wait for, and it does not count as
+                // written.
                 tree.set(now, node, &SetNode { size, mode: Some(new.mode), ..times }).map_err(status_of)?;
             }
             Ok(node)
@@ -157,7 +158,7 @@ impl Service<'_> {
         }
     }
 
-    /// A CREATE of a file that is there: it is opened, and has the size that is asked for.
+    /// A CREATE of an existing file: it is opened, and gets the size that is asked for.
     fn open(&mut self, node: Node, (volume, id): Place, set: &SetAttributes) -> Outcome<'_> {
         let is_file =
             self.files.tree(volume).is_ok_and(|tree| tree.info(id).is_ok_and(|info| info.kind == NodeKind::File));
@@ -212,14 +213,14 @@ impl Service<'_> {
                 let reply = Reply::Done(self.wcc(place, before), Ok(()));
                 self.durable(place.0, reply)
             }
-            // What it is afterwards is not known yet.
+            // The attributes after the change are not known yet.
             Ok(SetDone::Later(number)) => {
                 Outcome::Later(Reply::Done(Wcc::default(), Ok(())), place.0, Until::Tail(number))
             }
         }
     }
 
-    /// Sets what the caller may.
+    /// Sets the attributes that the caller may set.
     fn set_node(&mut self, (volume, id): Place, set: &SetNode, times_are_now: bool) -> Result<SetDone, Status> {
         self.may_write(volume)?;
         let (now, who) = (self.now, self.who(volume));
@@ -227,13 +228,13 @@ impl Service<'_> {
         let info = tree.info(id).map_err(status_of)?;
         let mut set = Ownership::from(&info).judge(&who, set, times_are_now).map_err(status_of)?;
         if info.kind == NodeKind::Link {
-            // It may be asked for, and does not matter.
+            // Accepted but ignored.
             set.mode = None;
         }
         tree.set(now, id, &set).map_err(status_of)
     }
 
-    /// Of a LUN nothing is kept but the size, which is an administrator's.
+    /// A LUN has no attributes but its size, which belongs to the administrators.
     fn set_of_own(&self, object: ObjectId, set: &SetAttributes) -> Result<(), Status> {
         let times = (set.accessed, set.modified) != (SetMoment::Keep, SetMoment::Keep);
         let has_more = set.mode.is_some() || set.uid.is_some() || set.gid.is_some() || times;
@@ -276,7 +277,7 @@ impl Service<'_> {
         let may = self.may_move((old, from.name), (new, to.name));
         let done = may.and_then(|()| self.tree(old.0)).and_then(|tree| {
             tree.rename(now, (old.1, from.name), (new.1, to.name)).map_err(|refusal| match refusal {
-                // RFC 1813: what cannot go for the other exists.
+                // RFC 1813: if source and target are not compatible, the target exists.
                 TreeRefusal::IsFolder | TreeRefusal::NotFolder => Status::Exists,
                 refusal => status_of(refusal),
             })
@@ -285,8 +286,8 @@ impl Service<'_> {
         if done.is_ok() { self.durable(old.0, reply) } else { Outcome::Reply(reply) }
     }
 
-    /// Whether the caller may move it: out of the one folder, in place of what is in the other, and
-    /// what a folder calls its parent.
+    /// Checks that the caller may move an entry: out of one folder, over what is in the other, and,
+    /// for a folder, change its parent.
     fn may_move(&self, from: (Place, &[u8]), to: (Place, &[u8])) -> Result<(), Status> {
         self.check_gives_up(from.0, from.1)?;
         self.check_gives_up(to.0, to.1)?;

@@ -1,4 +1,4 @@
-//! Pages of folders: the two names that each has, what clients made, what administrators made.
+//! Directory listings, page by page: `.` and `..`, what clients made, what administrators made.
 
 use super::answer::Service;
 use super::nodes::handle_of;
@@ -9,7 +9,7 @@ use block::ObjectId;
 use tree::NodeId;
 use tree::permission::READ;
 
-/// A page on its way.
+/// A page that is being filled.
 struct Page {
     pager: Pager,
     eof: bool,
@@ -17,7 +17,7 @@ struct Page {
 }
 
 impl Service<'_> {
-    /// Cookies stay good whatever comes and goes, so there is nothing to verify.
+    /// Cookies stay valid whatever is added or removed, so the verifier is not needed.
     pub(super) fn list(&self, handle: &FileHandle, cookie: u64, pager: Pager) -> Reply<'_> {
         let node = match self.node(handle) {
             Ok(node) => node,
@@ -72,8 +72,8 @@ impl Service<'_> {
         }
     }
 
-    /// What clients made in a folder. What an administrator made since under the same name hides
-    /// it.
+    /// Lists what clients made in a folder. An entry that an administrator later made under the
+    /// same name hides it.
     fn list_made(&self, volume: ObjectId, folder: NodeId, cookie: u64, page: &mut Page) -> Result<(), Status> {
         let tree = self.files.tree(volume)?;
         let top = self.exports.folders().folder_of(volume, folder);

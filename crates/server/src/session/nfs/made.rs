@@ -1,4 +1,4 @@
-//! Replies that wait until what they tell is durable.
+//! Replies that wait until the change that they report is durable.
 
 use super::placing::failed;
 use crate::session::{Around, Pending, Session};
@@ -7,14 +7,14 @@ use ::nfs::rpc::{self, CallOutcome};
 use ::nfs::{Procedure, Status, record};
 use block::ObjectId;
 
-/// A reply that is written and waits.
+/// A reply that waits.
 pub(in crate::session) struct Kept {
     pub xid: u32,
     pub procedure: Procedure,
     pub reply: Vec<u8>,
 }
 
-/// What a reply waits for; its bytes are where replies are written.
+/// What a reply waits for; the reply itself is in the scratch buffer.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct KeptFor {
     pub volume: ObjectId,
@@ -24,7 +24,7 @@ pub(super) struct KeptFor {
 }
 
 impl Session {
-    /// Keeps the reply that is written until it may go.
+    /// Keeps the written reply until it may be sent.
     pub(super) fn keep(&mut self, kept: KeptFor, claim: u64, around: &mut Around<'_>) {
         let KeptFor { volume, until, xid, procedure } = kept;
         self.use_object(volume);
@@ -38,7 +38,7 @@ impl Session {
         around.files.wait(volume, self.index, slot, until);
     }
 
-    /// What a reply waited for is durable, or will not be.
+    /// Sends a kept reply: its change is durable, or has failed.
     pub(crate) fn woken(&mut self, slot: u32, result: Result<(), Status>, around: &mut Around<'_>) {
         let is_kept = |pending: &mut Pending| matches!(pending.request, crate::session::Request::Kept(_));
         let Some(pending) = self.pending.get_mut(slot as usize).and_then(|place| place.take_if(is_kept)) else {

@@ -1,4 +1,4 @@
-//! Before a client has a handle: where NFS is spoken, what can be mounted, and a mount.
+//! What a client does before it has a handle: port look-up, the list of exports, and mounting.
 
 use super::answer::{Answered, Service};
 use super::nodes::handle_of;
@@ -9,7 +9,7 @@ use ::nfs::mount::{self, Exported, MountCall, MountStatus};
 use ::nfs::rpc::{self, CallHead, CallOutcome};
 use ::nfs::{Reader, XdrError, record};
 
-/// Bytes of a list that may be told, each member with its lengths: what an answer has room for.
+/// Most bytes of a list in an answer, with the lengths of its members.
 const LISTED: usize = ANSWER as usize - 1024;
 
 impl Service<'_> {
@@ -49,9 +49,9 @@ impl Service<'_> {
         Ok(Answered::Reply)
     }
 
-    /// The volumes that the client sees: by their junction paths or their names, with the SVM where
-    /// another one has the same; and where others may come from. What does not fit into an answer
-    /// can be mounted all the same.
+    /// The volumes that the client may see, by junction path or name (with the SVM if the name is
+    /// not unique), and the networks they are granted to. Volumes that do not fit into the answer
+    /// can still be mounted.
     fn exported(&self) -> Vec<Exported> {
         let folders = self.exports.folders();
         let mut all = Vec::new();
@@ -72,14 +72,14 @@ impl Service<'_> {
         up_to(LISTED, all, size).collect()
     }
 
-    /// Where clients may come from that a volume is given to.
+    /// The networks that a volume is granted to.
     fn networks(&self, id: FolderId) -> Vec<Vec<u8>> {
         let volume = self.made_at(id).and_then(|(volume, _)| self.files.get(volume));
         let networks = volume.map_or_else(Vec::new, |volume| self.access.networks(&volume.name));
         networks.into_iter().map(String::into_bytes).collect()
     }
 
-    /// What a port mapper answers.
+    /// Answers a port mapper call.
     pub(super) fn map_port(
         &self,
         head: &CallHead<'_>,
@@ -96,7 +96,7 @@ impl Service<'_> {
     }
 }
 
-/// As many of a list as take that many bytes, with 16 more for each.
+/// The first items of a list that fit in `most` bytes, with 16 more for each.
 fn up_to<T>(most: usize, all: impl IntoIterator<Item = T>, size: impl Fn(&T) -> usize) -> impl Iterator<Item = T> {
     all.into_iter().scan(most, move |left, one| {
         *left = left.checked_sub(size(&one) + 16)?;

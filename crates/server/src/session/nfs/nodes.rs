@@ -1,4 +1,4 @@
-//! What handles stand for, what entries lead to, and what clients are told of both.
+//! Resolves handles and entries to nodes, and reports their attributes.
 
 use super::answer::Service;
 use crate::access::Grant;
@@ -17,11 +17,11 @@ const MAY_CHANGE: u32 = 4 | 8;
 const MAY_DELETE: u32 = 16;
 const MAY_EXECUTE: u32 = 32;
 
-/// Handles begin with this; then the kind, and who it is.
+/// Handles begin with this, followed by the kind and the identity of the node.
 const MAGIC: [u8; 4] = *b"SWN1";
 
 impl Service<'_> {
-    /// What a handle stands for, if it is there and the client may know of it.
+    /// The node of a handle, if it exists and the client may know of it.
     pub(super) fn node(&self, handle: &FileHandle) -> Result<Node, Status> {
         let node = node_of(handle).ok_or(Status::BadHandle)?;
         if !self.sees(node) {
@@ -72,7 +72,7 @@ impl Service<'_> {
         }
     }
 
-    /// What ACCESS says of a node.
+    /// The rights of the caller for ACCESS, as bits.
     pub(super) fn may(&self, node: Node) -> u32 {
         let volume = match node {
             Node::Made(volume, _) => volume,
@@ -92,13 +92,13 @@ impl Service<'_> {
         if self.grant(volume) == Grant::Write { given } else { given & !(MAY_CHANGE | MAY_DELETE) }
     }
 
-    /// What permissions for a node go by.
+    /// Owner and mode of a node, for permission checks.
     pub(super) fn owned(&self, node: Node) -> Ownership {
         let Attributes { mode, uid, gid, kind, .. } = self.attributes(node);
         Ownership { mode, uid, gid, is_folder: kind == FileKind::Directory }
     }
 
-    /// Whether it is a folder, and the caller may do that with it, by its mode.
+    /// Checks that it is a folder, and that its mode permits `wanted` to the caller.
     pub(super) fn check(&self, folder: Node, wanted: u32) -> Result<(), Status> {
         let may = match folder {
             Node::Made(volume, _) => {
@@ -116,7 +116,8 @@ impl Service<'_> {
         if may { Ok(()) } else { Err(Status::Access) }
     }
 
-    /// What a folder has of that name: what administrators made, then what clients did.
+    /// The folder and the entry of that name: what administrators made comes before what clients
+    /// made.
     pub(super) fn entry(&self, entry: &Entry<'_>) -> Result<(Node, Node), Status> {
         let folder = self.node(&entry.directory)?;
         self.check(folder, EXECUTE)?;
@@ -146,12 +147,12 @@ impl Service<'_> {
         Ok((folder, node))
     }
 
-    /// What administrators made of that name in a folder.
+    /// The entry of that name that administrators made.
     pub(super) fn own_entry(&self, id: FolderId, name: &[u8]) -> Option<Node> {
         std::str::from_utf8(name).ok().and_then(|name| self.exports.folders().look_up(id, name))
     }
 
-    /// The folder of a volume's files that a folder is, too.
+    /// The folder of a volume's tree that a folder shows too.
     pub(super) fn made_at(&self, id: FolderId) -> Option<(ObjectId, NodeId)> {
         self.exports.folders().get(id)?.made
     }
@@ -161,7 +162,7 @@ impl Service<'_> {
         Ok(self.made(volume, id))
     }
 
-    /// A node of a volume: its top is a folder like others, and so are its qtrees.
+    /// A node of a volume's tree: its top and its qtrees are shown as folders.
     pub(super) fn made(&self, volume: ObjectId, id: NodeId) -> Node {
         self.exports.folders().folder_of(volume, id).map_or(Node::Made(volume, id), Node::Folder)
     }
@@ -187,7 +188,7 @@ pub(super) fn handle_of(node: Node) -> FileHandle {
     FileHandle::new(&bytes[..len]).expect("a handle holds 64 bytes")
 }
 
-/// What a handle stands for, whether it is there or not.
+/// The node that a handle refers to, whether it exists or not.
 pub(super) fn node_of(handle: &FileHandle) -> Option<Node> {
     let (magic, rest) = handle.as_bytes().split_first_chunk()?;
     let (kind, rest) = rest.split_first()?;

@@ -1,5 +1,6 @@
-//! Where the data of clients' files goes: a READ or WRITE is placed when it goes to the gate, and
-//! what a WRITE or COMMIT changed of the file is told, or made durable, when it has ended.
+//! Data requests of clients' files: a READ or WRITE is mapped to the volume's tree when it is
+//! submitted. On completion, the changes of a WRITE or COMMIT are applied to the file's attributes,
+//! or made durable.
 
 use super::made::Kept;
 use super::{Asked, Held, Payload, Session, What, put};
@@ -14,18 +15,18 @@ use tree::{FilePiece, NodeId, TreeRefusal};
 /// Where a request for a file's data goes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Spot {
-    /// First byte of the file.
+    /// Its first byte in the file.
     at: u64,
     piece: FilePiece,
-    /// Keeps the pages from being another file's meanwhile.
+    /// Keeps its pages from being reused for another file meanwhile.
     ticket: u64,
-    /// Which reading of the volume's files it is of.
+    /// The reading of the volume's files that it belongs to.
     reading: u64,
 }
 
 impl Session {
-    /// Places what is about a file of a client; everything else stays as it is. `Err`: it was
-    /// answered, or waits (false).
+    /// Maps a request for a client's file; others are left unchanged. `Err` if it was answered
+    /// (true) or has to wait (false).
     pub(super) fn place(
         &mut self,
         asked: Asked,
@@ -86,7 +87,7 @@ impl Session {
         let len = piece.len as u32;
         let asked = Asked { at: piece.at, len, what, ..asked };
         if len == 0 && matches!(what, What::Read { .. }) {
-            // The file became shorter since it was asked.
+            // The file has become shorter since it was asked for.
             around.scratch.clear();
             put(around.scratch, &asked, Ok(()), (around.exports.life(), Wcc::default()));
             self.send_kept(claim, around);
@@ -98,8 +99,8 @@ impl Session {
         Ok((Asked { spot: Some(Spot { at, piece, ticket, reading }), ..asked }, op))
     }
 
-    /// Answers a COMMIT when the record is durable that has what is known of the file: it is
-    /// flushed with the data.
+    /// Answers a COMMIT when the record with the file's attributes is durable; the record is
+    /// flushed together with the data.
     fn commit_with(
         &mut self,
         asked: &Asked,
@@ -122,15 +123,15 @@ impl Session {
         self.send_kept(claim, around);
     }
 
-    /// Sends what `scratch` has as the reply of a request that claims so much.
+    /// Sends the contents of `scratch` as the reply to a request with that claim.
     pub(super) fn send_kept(&mut self, claim: u64, around: &mut Around<'_>) {
         let keep = claim_of(0).min(claim);
         self.tx.reply(around.now, around.scratch, None, keep, claim);
         self.release(Load { bytes: claim - keep, ..Load::default() }, around);
     }
 
-    /// Replies to a WRITE or COMMIT of a client's file that was done, perhaps when what is known of
-    /// the file is durable.
+    /// Replies to a completed WRITE or COMMIT of a client's file, if necessary after the file's
+    /// attributes are durable.
     pub(super) fn reply_placed(&mut self, asked: &Asked, spot: &Spot, claim: u64, around: &mut Around<'_>) {
         let Some((volume, node)) = asked.made else { return self.answer_asked(asked, Status::Stale, claim, around) };
         let now = around.exports.since_1970(around.now);
@@ -154,7 +155,7 @@ impl Session {
         let record = match asked.what {
             What::Write(_) if is_durable => tree.commit(node).and_then(|record| match record {
                 Some(record) => Ok(Some(record)),
-                // It was cut meanwhile.
+                // The file was truncated meanwhile.
                 None => tree.sync(node).map(Some),
             }),
             _ if is_durable => tree.sync(node).map(Some),
@@ -164,7 +165,7 @@ impl Session {
         let after = around.files.attributes(volume, node);
         around.scratch.clear();
         match record {
-            // One that is not there any more was removed meanwhile.
+            // A file that does not exist any more was removed meanwhile.
             Err(refusal) => self.answer_asked(asked, status_of(refusal), claim, around),
             Ok(record) => {
                 put(around.scratch, asked, Ok(()), (life, Wcc { before: None, after }));
@@ -186,7 +187,7 @@ impl Session {
 }
 
 impl Asked {
-    /// Its request has ended.
+    /// Releases what the request held in the tree.
     pub(in crate::session) fn end(&self, around: &mut Around<'_>) {
         if let (Some(spot), Some((volume, _))) = (&self.spot, self.made)
             && spot.reading == around.files.reading(volume)
@@ -201,11 +202,11 @@ impl Asked {
     /// What it claims of the shard's memory, in bytes.
     pub(super) fn claim(&self) -> u64 {
         match self.what {
-            // Read in whole blocks.
+            // The store reads whole blocks.
             What::Read { .. } => {
                 const BLOCK: u64 = 4096;
                 let from = self.at - self.at % BLOCK;
-                // Where a file of a client lies is not known yet.
+                // The position of a client's file in the tree is not known yet.
                 let more = if self.made.is_some() { BLOCK } else { 0 };
                 claim_of((self.at + u64::from(self.len)).next_multiple_of(BLOCK) - from + more)
             }
@@ -215,7 +216,7 @@ impl Asked {
     }
 }
 
-/// The reply of a procedure that could not be made durable.
+/// The reply of a procedure whose change could not be made durable.
 pub(super) fn failed(procedure: Procedure, status: Status) -> Reply<'static> {
     let none = Wcc::default();
     match procedure {

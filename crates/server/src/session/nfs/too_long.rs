@@ -1,5 +1,5 @@
-//! Calls with a name or a link's target that is longer than the server takes. They are no nonsense,
-//! so they have an answer of their own; what of them is not read is skipped.
+//! Calls with a name or link target that is longer than the server accepts. They are valid calls,
+//! so they get an error of their own; their unread part is skipped.
 
 use super::answer::Answered;
 use super::said;
@@ -16,11 +16,11 @@ pub(super) fn answered(xid: u32, procedure: Procedure, out: &mut Vec<u8>) -> Ans
     Answered::Reply
 }
 
-/// Answers a call whose head does not fit the receive buffer: with one of 4 KiB a link's target may
-/// be what is too long for it.
+/// Answers a call whose head does not fit the receive buffer. With a buffer of 4 KiB, a link target
+/// may be too long for it.
 ///
 /// # Errors
-/// It is no call of NFS, or not even its credential is here.
+/// It is not a call of NFS, or not even its credential has arrived.
 pub(super) fn cut(record: &[u8], out: &mut Vec<u8>) -> Result<Answered, XdrError> {
     match rpc::read_call(&mut Reader::new(record))? {
         Called::Call(head) if (head.program, head.version) == (::nfs::PROGRAM, ::nfs::VERSION) => {
