@@ -1,4 +1,4 @@
-//! `qos adaptive-policy-group`: policy groups whose limits follow the size of what they hold.
+//! `qos adaptive-policy-group`: policy groups whose limits follow the sizes of their members.
 
 use super::policy_group::{burst_change, burst_knobs, latency_of, latency_shown};
 use super::{AdminError, Answer, Errand};
@@ -9,7 +9,7 @@ use ontap::show::{AdaptiveRow, BurstRow};
 use ontap::value::{AbsoluteMinimum, AdaptiveRate, Allocation, BlockSize, PeakMode, PerSize};
 use qos::{AdaptiveChange, AdaptivePolicy, Density, Group, GroupClass, Per, Policy, PolicyChange};
 
-/// The value syntax's block sizes and the registry's.
+/// Block sizes in the commands' syntax, and the registry's.
 const BLOCK_SIZES: [(BlockSize, qos::BlockSize); 7] = [
     (BlockSize::Any, qos::BlockSize::Any),
     (BlockSize::K4, qos::BlockSize::K4),
@@ -75,7 +75,7 @@ impl Errand<'_> {
             num_workloads: group.members().len() as u32,
             burst: match policy.peak_mode(self.registry.settings()) {
                 qos::PeakMode::Ceiling => self.burst_row(policy.burst),
-                // How high it goes is the peak's matter.
+                // The peak limits the height of the burst.
                 qos::PeakMode::Credits => {
                     let duration = policy.burst.duration.unwrap_or(qos::CREDIT_DURATION);
                     Some(BurstRow { percent: 0, iops: 0, duration_s: (duration.as_nanos() / 1_000_000_000) as u32 })

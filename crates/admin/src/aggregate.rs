@@ -6,7 +6,7 @@ use ontap::show::AggregateRow;
 use qos::ObjectKind;
 
 impl Errand<'_> {
-    /// Nothing is listed where there is no pool.
+    /// Without a pool, nothing is listed.
     pub(super) fn aggregate(&mut self, command: &AggregateCommand) -> Result<Answer, AdminError> {
         let AggregateCommand::Show(selection) = command;
         let volumes = self.registry.objects().filter(|object| object.kind() == ObjectKind::Volume).count();
@@ -20,7 +20,7 @@ impl Errand<'_> {
         self.listed(row, selection)
     }
 
-    /// What volumes are in.
+    /// The name of the pool, which contains all volumes.
     pub(super) fn aggregate_name(&self) -> Option<String> {
         self.at.world.aggregate_name()
     }

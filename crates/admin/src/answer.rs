@@ -1,29 +1,29 @@
-//! What a command answers.
+//! The answers of commands.
 
 use block::{Iops, ObjectId};
 use ontap::show::{Listing, Statistics, entries, lun_created};
 use ontap::value::UnitSize;
 use std::fmt;
 
-/// The answer of a command that was done.
+/// The answer of a command that succeeded.
 #[derive(Clone, Debug)]
 pub enum Answer {
-    /// It changed something.
+    /// The command changed something.
     Done {
-        /// What deserves a word.
+        /// The result that is reported.
         deed: Deed,
-        /// What else came of it.
+        /// Side effects and warnings.
         notes: Vec<Note>,
     },
-    /// What it was to show.
+    /// The rows of a `show` command.
     Rows(Listing),
-    /// What was measured.
+    /// Statistics.
     Statistics(Box<Statistics>),
-    /// Help, which is text to begin with.
+    /// Help, which is plain text.
     Text(String),
 }
 
-/// What a command did, where it says more than that it is done.
+/// What a command did, if it reports more than success.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Deed {
     /// Nothing to say.
@@ -36,18 +36,18 @@ pub enum Deed {
         /// Its size in bytes.
         bytes: u64,
     },
-    /// So many volumes were changed.
+    /// This many volumes were changed.
     VolumesModified(usize),
-    /// LUNs matched a pattern, so many of them.
+    /// This many LUNs matched a pattern.
     LunsActedOn(usize),
 }
 
-/// Something that a command did beyond its words, or that deserves a look.
+/// A side effect of a command, or a warning.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Note {
-    /// Of policies.
+    /// About policies.
     Policy(qos::Note),
-    /// Clients lost what they were connected to.
+    /// Clients were disconnected.
     Disconnected {
         /// The LUN or file.
         object: ObjectId,
@@ -56,21 +56,22 @@ pub enum Note {
         /// Connections that ended with an error.
         connections: u64,
     },
-    /// A restore deleted what the snapshot does not have under that name.
+    /// A restore deleted an object that the snapshot does not contain under that name.
     DeletedByRestore {
         /// Its path.
         path: String,
-        /// The policy group that it was in itself.
+        /// The policy group that it was attached to itself.
         group: Option<String>,
     },
-    /// A restore made what was not there under that name: in no policy group of its own.
+    /// A restore made an object that did not exist under that name; it is in no policy group of its
+    /// own.
     MadeByRestore {
         /// Its path.
         path: String,
     },
-    /// More is promised than the pool's goal has it.
+    /// More is promised than the pool's goal allows.
     BeyondGoal {
-        /// All floors together.
+        /// The sum of all floors.
         promised: Iops,
         /// The goal.
         goal: qos::Goal,
@@ -90,7 +91,7 @@ impl From<Deed> for Answer {
 }
 
 impl Answer {
-    /// The same with more notes. What only shows something has none.
+    /// The same answer with more notes; answers that only show something have none.
     #[must_use]
     pub fn with(mut self, more: impl IntoIterator<Item = Note>) -> Answer {
         if let Answer::Done { notes, .. } = &mut self {
@@ -99,7 +100,7 @@ impl Answer {
         self
     }
 
-    /// As ONTAP lays it out, ready to print; empty where there is nothing to say.
+    /// The answer in ONTAP's layout, ready to print; empty if there is nothing to report.
     pub fn text(&self) -> String {
         match self {
             Answer::Done { deed, notes } => {

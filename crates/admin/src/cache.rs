@@ -1,5 +1,5 @@
-//! `cache`: partitions of the server's memory for pages. All is checked before anything is changed:
-//! what is refused leaves every partition as it was.
+//! `cache`: partitions of the server's cache. Everything is checked before anything is changed, so
+//! a refused command leaves every partition as it was.
 
 use super::{AdminError, Answer, Errand, Obstacle, list};
 use crate::partitions::{CacheMemory, CachePartition, DEFAULT_PARTITION, PARTITIONS_MAX};
@@ -64,7 +64,8 @@ impl Errand<'_> {
         }
     }
 
-    /// A row for each partition, the default one first, without what has to be asked for.
+    /// A row for each partition, the default one first, without the figures that the world has to
+    /// provide.
     fn partition_rows(&self) -> Vec<(u32, CachePartitionRow)> {
         let memory = self.partitions.memory.map_or(0, |cache| cache.memory.0);
         let rest = memory.saturating_sub(self.partitions.taken());
@@ -138,7 +139,7 @@ impl Errand<'_> {
         Ok(Answer::default())
     }
 
-    /// A volume goes, and with it its place in a partition.
+    /// Removes a volume that is deleted from its partition.
     pub(super) fn leave_partition(&mut self, volume: ObjectId) {
         if let Some(partition) = self.partitions.of_volume(volume) {
             let mut partition = partition.clone();
@@ -147,7 +148,7 @@ impl Errand<'_> {
         }
     }
 
-    /// Has a partition be as that says, whatever it was.
+    /// Replaces a partition.
     fn change_partition(&mut self, partition: CachePartition) {
         let (id, volumes) = (partition.id, partition.volumes.clone());
         let was = self.set_partition(id, Some(partition)).unwrap_or_default();
@@ -162,8 +163,8 @@ impl Errand<'_> {
         was
     }
 
-    /// The pages of all LUNs and files of these volumes belong there, with those that clients made
-    /// and that are in the volume's own tree.
+    /// Assigns the pages of all LUNs and files of these volumes to a partition, including clients'
+    /// files, which are in the volume's own tree.
     fn place(&mut self, volumes: &BTreeSet<ObjectId>, partition: u32) {
         let mut leaves: Vec<ObjectId> = volumes.iter().copied().collect();
         let mut at = 0;
@@ -202,7 +203,8 @@ impl Errand<'_> {
         Err(Obstacle::PartitionTaken.told(format!("there is a partition {name} already")).given(name).into())
     }
 
-    /// A size of whole pages that the memory has room for, in place of what the partition had.
+    /// A partition's size in whole pages, if the memory has room for it in place of the previous
+    /// size.
     fn partition_size(&self, given: UnitSize, memory: CacheMemory, had: u64) -> Result<u64, AdminError> {
         let (all, page) = (memory.memory.0, memory.page.0);
         let bytes = given.bytes(self.units).and_then(|bytes| bytes.checked_next_multiple_of(page));
@@ -212,7 +214,7 @@ impl Errand<'_> {
                 let text = format!("size {given}: a partition has a page of {page} bytes at least");
                 Err(Obstacle::PartitionSize.told(text).given(given).into())
             }
-            // Where the memory became less than was given, all may still become smaller.
+            // If the memory has become smaller than the partitions, they may still shrink.
             Some(bytes) if bytes <= left || bytes < had => Ok(bytes),
             _ => {
                 let left = left / page * page;
@@ -222,7 +224,7 @@ impl Errand<'_> {
         }
     }
 
-    /// The volumes of a list.
+    /// The volumes in a list.
     fn volumes_named(&self, list: Option<&VolumeList>) -> Result<BTreeSet<ObjectId>, AdminError> {
         let mut found = BTreeSet::new();
         for name in list.iter().flat_map(|list| &list.0) {
@@ -235,7 +237,7 @@ impl Errand<'_> {
         Ok(found)
     }
 
-    /// Whether none of them is in another partition.
+    /// Checks that none of the volumes is in another partition.
     fn check_volumes_free(&self, volumes: &BTreeSet<ObjectId>, but: u32) -> Result<(), AdminError> {
         for volume in volumes {
             if let Some(other) = self.partitions.of_volume(*volume).filter(|other| other.id != but) {

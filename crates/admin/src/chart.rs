@@ -1,5 +1,5 @@
-//! `qos adaptive-policy-group chart`: floor and ceiling of a policy as used space grows, and as
-//! years pass.
+//! `qos adaptive-policy-group chart`: floor and ceiling of a policy as used space grows, and over
+//! the years.
 //!
 //! ```text
 //!   IOPS │            ╱ ceiling = max(P, E, M)      Between its knees each is a straight line, so that the points at the
@@ -19,12 +19,13 @@ use report::section::{Charts, Fact, Facts, Figure};
 use report::table::COLUMNS;
 use report::{Page, picture, text};
 
-/// Parts of the volume's size, or else of the space of today, at which a policy is looked at, in
-/// percent.
+/// The parts of the volume's size, or else of the space used today, at which the policy is
+/// evaluated, in percent.
 const PARTS: [u64; 6] = [25, 50, 75, 100, 150, 200];
-/// Without a word on the used space: so many times what the absolute minimum rules over.
+/// If no used space is given, it is this many times the space up to which the absolute minimum
+/// applies.
 const KNEES: u64 = 10;
-/// No volume is larger than an exbibyte, and no chart.
+/// Volumes and charts end at one exbibyte.
 const SPACE_MAX: u64 = 1 << 60;
 
 impl Errand<'_> {
@@ -71,13 +72,13 @@ struct Drawing<'a> {
     units: Units,
     /// Bytes used today.
     used: u64,
-    /// Bytes that the volume has, where it does not grow with what is used.
+    /// The volume's size in bytes, unless it grows with the used space.
     size: Option<u64>,
     is_credit: bool,
 }
 
 impl Drawing<'_> {
-    /// Floor and ceiling where so much is used.
+    /// Floor and ceiling when this much is used.
     fn at(&self, used: u64) -> (u64, u64) {
         let size = Size { allocated: Bytes(self.size.unwrap_or(used)), used: Bytes(used) };
         let found = self.policy.evaluate(size, self.units);
@@ -89,14 +90,14 @@ impl Drawing<'_> {
         Step { name, at, floor, ceiling }
     }
 
-    /// What is used where the expected rate reaches the absolute minimum; `None` where what is used
-    /// has no part in it.
+    /// The used space at which the expected rate reaches the absolute minimum; `None` if the rate
+    /// does not depend on used space.
     fn knee(&self) -> Option<u64> {
         let follows = self.policy.expected_allocation == Allocation::Used || self.size.is_none();
         follows.then(|| self.policy.knee(self.units).0).filter(|knee| *knee < self.most())
     }
 
-    /// The most space that is looked at.
+    /// The end of the chart.
     fn most(&self) -> u64 {
         self.size.unwrap_or(self.used.saturating_mul(2).min(SPACE_MAX))
     }
@@ -104,8 +105,8 @@ impl Drawing<'_> {
     fn over_space(&self) -> Vec<Step> {
         let whole = self.size.unwrap_or(self.used);
         let parts = PARTS.map(|percent| (u128::from(whole) * u128::from(percent) / 100) as u64);
-        // The ceiling leaves the floor where the peak reaches it, and up to there the floor is as
-        // at the beginning.
+        // The ceiling leaves the floor where the peak reaches it. Up to there the floor is the same
+        // as at zero.
         let peak =
             AdaptivePolicy { expected: self.policy.peak, absolute_min: Some(Iops(self.at(0).0)), ..*self.policy };
         let follows = self.policy.peak_allocation == Allocation::Used || self.size.is_none();
@@ -245,7 +246,7 @@ impl Drawing<'_> {
         format!("{:.3} {name}", bytes as f64 / unit as f64)
     }
 
-    /// The unit that all spaces are said in: that of the volume, or of what is used today.
+    /// The unit for all spaces: that of the volume's size, or of the space used today.
     fn unit(&self) -> (u64, &'static str) {
         let units = [(SizeUnit::Tb, "TB"), (SizeUnit::Gb, "GB"), (SizeUnit::Mb, "MB"), (SizeUnit::Kb, "KB")];
         let sized = units.map(|(unit, name)| (self.units.bytes(unit), name));

@@ -1,6 +1,6 @@
-//! Files that clients made on a volume, as far as they have policies: each is an object from when
-//! it is given one until the file is gone. It is known by what it is in its volume's tree, and
-//! called what its clients call it.
+//! Clients' files with policies. Such a file is an object from when it is given a policy until it
+//! is deleted. It is identified by its node in the volume's tree, and has the name that its clients
+//! give it.
 
 use super::{
     AdminError, Administration, Answer, Assigned, At, ClientFile, Errand, FileNode, ObjectDetails, Obstacle, Outcome,
@@ -11,11 +11,11 @@ use ontap::value::FilePath;
 use qos::{Object, ObjectKind, Size};
 
 impl Administration {
-    /// Takes in what became of files of clients: another name from where they hang, or `None` for
-    /// one that is gone. Policies go with their files.
+    /// Records new names of clients' files, or `None` for deleted ones. Policies are deleted with
+    /// their files.
     ///
     /// # Errors
-    /// A rule is broken by what there is; nothing changed.
+    /// The change would break a rule; nothing has changed.
     pub fn follow_files(&mut self, news: &[(ObjectId, Option<String>)], at: &At<'_>) -> Result<Outcome, AdminError> {
         self.errand(at, |errand| {
             for (file, _) in news.iter().filter(|(_, name)| name.is_none()) {
@@ -30,8 +30,8 @@ impl Administration {
         })
     }
 
-    /// The files of clients on a volume that are objects: what each is in the volume's tree, and
-    /// what it hangs on.
+    /// Clients' files on a volume that are objects, with the node in the volume's tree and the
+    /// parent of each.
     pub fn client_files(&self, volume: ObjectId) -> Vec<(&Object, FileNode, ObjectId)> {
         let below = |parent: ObjectId| {
             let children = self.registry.object(parent).into_iter().flat_map(Object::children);
@@ -45,7 +45,7 @@ impl Administration {
 }
 
 impl Errand<'_> {
-    /// Gives a file of clients a policy, or takes it away.
+    /// Attaches a clients' file to a policy, or detaches it.
     pub(super) fn assign_client_file(
         &mut self,
         volume: ObjectId,
@@ -60,7 +60,7 @@ impl Errand<'_> {
         self.take(change);
         self.set_details(file, ObjectDetails { node: Some(found.node), ..ObjectDetails::default() });
         self.assign(file, assigned)?;
-        // What it takes is not measured under its number yet.
+        // Its number is new, so the world cannot measure it yet.
         self.registry.set_size(file, whole(found.used, found.used), self.at.now)?;
         let change = self.registry.evaluate(self.at.now + self.registry.settings().evaluation_interval);
         self.take(change);
@@ -71,7 +71,7 @@ impl Errand<'_> {
         self.registry.object(object).is_some_and(|object| object.kind() == ObjectKind::ClientFile)
     }
 
-    /// Files of clients in a volume or qtree that goes are no objects any more.
+    /// Clients' files in a volume or qtree that is deleted stop being objects.
     pub(super) fn forget_client_files(&mut self, place: ObjectId) -> Result<(), AdminError> {
         let mut places: Vec<ObjectId> = self.children(place, ObjectKind::Qtree).map(Object::id).collect();
         places.push(place);
@@ -83,7 +83,7 @@ impl Errand<'_> {
     }
 }
 
-/// What is told of a file that is not an administrator's to change.
+/// The refusal of a change to a file that belongs to clients.
 pub(super) fn clients_own(path: &FilePath) -> AdminError {
     let text = format!("{path}: clients made that file; its size and name are theirs, only its policy is given here");
     Obstacle::FilesOfClients.told(text).given(path).about(path).into()

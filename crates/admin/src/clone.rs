@@ -1,5 +1,5 @@
-//! `volume clone` and `volume file clone`: volumes, LUNs and files that begin as others are, and
-//! take space only for what is written to either. A clone carries no policy of its parent.
+//! `volume clone` and `volume file clone`: volumes, LUNs and files that start as a copy of others
+//! and share their space until either is written. A clone has none of its parent's policies.
 
 use super::snapshot::leaf_at;
 use super::{AdminError, Answer, Assigned, CloneOrigin, Errand, ObjectDetails, SnapshotLeaf, whole};
@@ -25,7 +25,8 @@ impl Errand<'_> {
         let parent = self.known_volume(svm, create.parent_volume.as_str())?;
         let leaves = self.leaves_to_clone(parent, create.parent_snapshot.as_ref(), create)?;
         let size = self.registry.object(parent).map_or(0, |object| object.size().allocated.0);
-        // One that was shrunk since the snapshot must hold what the snapshot has.
+        // A volume that was shrunk since the snapshot must still be able to hold the snapshot's
+        // contents.
         let size = size.max(leaves.iter().map(|leaf| self.needed_by(leaf)).sum());
         let (volume, change) = self.registry.add_volume(svm, create.flexclone.as_str(), whole(size, 0))?;
         self.take(change);
@@ -48,7 +49,7 @@ impl Errand<'_> {
         Ok(Answer::default())
     }
 
-    /// Nothing of a volume that is no clone, or whose parent is gone.
+    /// `None` for a volume that is not a clone, or whose parent is gone.
     fn clone_row(&self, volume: &Object) -> Option<CloneRow> {
         let origin = self.details(volume.id()).origin?;
         let parent = self.registry.object(origin.volume)?;

@@ -1,41 +1,41 @@
-//! What objects say of themselves beside their sizes and policies: kept and shown, and of no weight
-//! for data.
+//! Details of objects beyond their sizes and policies. They are stored and shown, and do not affect
+//! data.
 
 use super::{AdminError, Administration, Effect, Errand, Obstacle};
 use block::ObjectId;
 use ontap::value::{JunctionPath, OsType};
 use qos::{Object, ObjectKind};
 
-/// What is kept of one object. What has nothing of it has the default.
+/// The details of one object; objects without any have the default.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ObjectDetails {
-    /// What a LUN is for.
+    /// The operating system that a LUN is for.
     pub os_type: OsType,
-    /// When a volume was made, in seconds since the beginning of 1970; 0 where that is not known.
+    /// When a volume was made, in seconds since 1970; 0 if unknown.
     pub created: u64,
     /// A volume's place in its SVM's name space.
     pub junction: Option<JunctionPath>,
-    /// What a volume is a clone of.
+    /// What a volume was cloned from.
     pub origin: Option<CloneOrigin>,
-    /// What a file that clients made is in its volume's tree.
+    /// The node of a clients' file in its volume's tree.
     pub node: Option<FileNode>,
 }
 
-/// A file in the tree of a volume, as long as it is there.
+/// Identifies a file in a volume's tree for as long as it exists.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct FileNode {
     /// Its number.
     pub number: u32,
-    /// What tells it from all that had the number before.
+    /// Distinguishes it from earlier files with the same number.
     pub generation: u64,
 }
 
-/// What a volume began as.
+/// What a volume was cloned from.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CloneOrigin {
-    /// The volume. It may be gone; its number is never another's.
+    /// The volume. It may have been deleted, but its number is never reused.
     pub volume: ObjectId,
-    /// The snapshot of it, where it was one.
+    /// The snapshot, if it was cloned from one.
     pub snapshot: Option<String>,
 }
 
@@ -51,7 +51,7 @@ pub struct Junction {
 }
 
 impl Administration {
-    /// A volume's place in the name space of its SVM.
+    /// A volume's place in the name space of its SVM, if it has one.
     pub fn junction(&self, volume: ObjectId) -> Option<Junction> {
         let path = self.details.get(&volume)?.junction.as_ref()?.to_string();
         let name = |object: ObjectId| self.registry.object(object).map(|object| object.name().to_owned());
@@ -60,12 +60,12 @@ impl Administration {
 }
 
 impl Errand<'_> {
-    /// What is kept of an object.
+    /// The details of an object.
     pub fn details(&self, object: ObjectId) -> ObjectDetails {
         self.details.get(&object).cloned().unwrap_or_default()
     }
 
-    /// Keeps that of an object from now on.
+    /// Sets the details of an object.
     pub fn set_details(&mut self, object: ObjectId, details: ObjectDetails) {
         let is_default = details == ObjectDetails::default();
         let was = if is_default { self.details.remove(&object) } else { self.details.insert(object, details) };
@@ -80,12 +80,12 @@ impl Errand<'_> {
         self.undo.details.push((object, was));
     }
 
-    /// Has a LUN be for an operating system.
+    /// Sets the operating system that a LUN is for.
     pub fn set_os_type(&mut self, lun: ObjectId, os_type: OsType) {
         self.set_details(lun, ObjectDetails { os_type, ..self.details(lun) });
     }
 
-    /// Gives a volume a place in its SVM's name space, or takes it away.
+    /// Sets or removes a volume's place in its SVM's name space.
     pub fn set_junction(&mut self, volume: ObjectId, junction: Option<&JunctionPath>) -> Result<(), AdminError> {
         if let Some(path) = junction
             && let Some(other) = self.at_junction(volume, path)
@@ -99,7 +99,7 @@ impl Errand<'_> {
         Ok(())
     }
 
-    /// The other volume of the same SVM that has that place.
+    /// The other volume of the same SVM that has that place, if any.
     fn at_junction(&self, volume: ObjectId, path: &JunctionPath) -> Option<&Object> {
         let svm = self.registry.svm_of(volume)?;
         let has = |other: &ObjectId| self.details.get(other).is_some_and(|kept| kept.junction.as_ref() == Some(path));
@@ -133,8 +133,8 @@ mod tests {
         run(administration, line).unwrap().answer.text()
     }
 
-    /// Where a volume is mounted is shown, hosts are told of it, no two volumes of an SVM have one
-    /// place, and a refused command leaves everything as it was.
+    /// A volume's place is shown and sent to hosts, no two volumes of an SVM have the same place,
+    /// and a refused command leaves everything as it was.
     #[test]
     fn a_volume_has_one_place_in_the_name_space() {
         let mut administration = with(&["volume create v -junction-path /db", "volume create w", "vserver create t"]);
@@ -168,7 +168,7 @@ mod tests {
         assert!(!administration.details.contains_key(&object), "nothing is kept of what is gone");
     }
 
-    /// A clone is shown with its parent, whatever it is called by now, until that is gone.
+    /// A clone is shown with its parent's present name until the parent is deleted.
     #[test]
     fn clones_know_their_parents() {
         let mut administration = with(&[

@@ -1,11 +1,12 @@
-//! What a command leads to for data: told here, done by whoever has a pool.
+//! The effects of commands on data. They are only described here; the owner of a pool carries them
+//! out.
 
 use crate::{Answer, Snapshots, Undo};
 use block::ObjectId;
 use qos::Edit;
 use std::collections::BTreeMap;
 
-/// What has to happen to a LUN's or file's data.
+/// An effect on the data of a LUN, file or volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effect {
     /// It is new.
@@ -15,7 +16,7 @@ pub enum Effect {
         /// Its size in bytes.
         size: u64,
     },
-    /// It has another size.
+    /// It gets another size.
     Resize {
         /// Which.
         object: ObjectId,
@@ -24,12 +25,12 @@ pub enum Effect {
         /// What it was.
         was: u64,
     },
-    /// It has another name; its path is the registry's.
+    /// It gets another name, which the registry has already.
     Rename {
         /// Which.
         object: ObjectId,
     },
-    /// It is new, and shares all that another has. Those of one command are made at one moment.
+    /// It is new and shares all blocks of another. Those of one command are applied atomically.
     Share {
         /// Which: an object, or a tree of a snapshot.
         object: ObjectId,
@@ -40,8 +41,8 @@ pub enum Effect {
         /// It belongs to a snapshot: it never changes and is not served.
         frozen: bool,
     },
-    /// It shares all that a snapshot has, and what it had is gone; at the same moment as
-    /// [`Effect::Share`].
+    /// It gets the contents of a snapshot in place of its own, atomically with each
+    /// [`Effect::Share`] of the command.
     Restore {
         /// Which.
         object: ObjectId,
@@ -50,19 +51,19 @@ pub enum Effect {
         /// Its size in bytes from now on.
         size: u64,
     },
-    /// It is gone: an object, or a tree of a snapshot.
+    /// It is deleted: an object, or a tree of a snapshot.
     Remove {
         /// Which.
         object: ObjectId,
     },
-    /// Clients lose it, or may have it again; its data stays.
+    /// It goes offline or online for clients; its data stays.
     Offer {
         /// Which.
         object: ObjectId,
-        /// They may have it.
+        /// Whether clients may use it.
         online: bool,
     },
-    /// The cache has other partitions, or of other sizes: those of [`crate::Partitions::sizes`].
+    /// The partitions of the cache change to those of [`crate::Partitions::sizes`].
     Divide,
     /// Its pages belong to another partition of the cache.
     Place {
@@ -71,8 +72,7 @@ pub enum Effect {
         /// The partition's number; 0 for the default one.
         partition: u32,
     },
-    /// The folder at the top of a volume is somebody else's, or others may do something there; what
-    /// is `None` stays.
+    /// Owner or permissions of a volume's top folder change; a field that is `None` stays.
     Permit {
         /// The volume.
         object: ObjectId,
@@ -83,7 +83,7 @@ pub enum Effect {
         /// Permissions, as Unix has them.
         mode: Option<u32>,
     },
-    /// A volume has another place in its SVM's name space, or none:
+    /// A volume's place in its SVM's name space changes or is removed:
     /// [`crate::Administration::junction`].
     Junction {
         /// The volume.
@@ -92,8 +92,8 @@ pub enum Effect {
 }
 
 impl Effect {
-    /// The LUN or file that it takes away from clients who are connected, whole or in part: the one
-    /// rule on that is [`Outcome::forced`]'s.
+    /// The LUN or file that connected clients would lose, whole or in part. The rule for that is at
+    /// [`Outcome::forced`].
     pub fn taken_from_clients(&self) -> Option<ObjectId> {
         match *self {
             Effect::Remove { object } => (!Snapshots::is_tree(object)).then_some(object),
@@ -105,25 +105,27 @@ impl Effect {
     }
 }
 
-/// What a command did.
+/// The outcome of a command.
 #[derive(Debug, Default)]
 #[must_use = "the edits must reach the scheduler"]
 pub struct Outcome {
-    /// For whoever asked.
+    /// The answer.
     pub answer: Answer,
-    /// For the scheduler, in this order.
+    /// Edits for the scheduler, in this order.
     pub edits: Vec<Edit>,
-    /// For the store, in this order.
+    /// Effects for the store, in this order.
     pub effects: Vec<Effect>,
-    /// What it takes away from clients, as it was called before.
+    /// The objects that clients would lose, with their paths before the command.
     pub taken: BTreeMap<ObjectId, Taken>,
-    /// That goes although clients are connected. Without, the command must be refused where one is.
+    /// Whether clients may be disconnected. If not, the command must be refused when any client is
+    /// connected to an object of `taken`.
     pub forced: bool,
-    /// The way back, for whoever cannot keep what it did. It holds until the next command.
+    /// The inverse change, in case the outcome cannot be made durable. It is valid until the next
+    /// command.
     pub undo: Undo,
 }
 
-/// A LUN or file that is taken away from clients, whole or in part.
+/// A LUN or file that clients would lose, whole or in part.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Taken {
     /// Its path.

@@ -1,4 +1,4 @@
-//! One command on its way: what all areas need of the registry, and what they lead to.
+//! An errand: one command that is being executed, with what all areas need of the registry.
 
 use crate::{
     AdminError, Answer, At, Effect, Note, ObjectDetails, Obstacle, Partitions, Snapshot, Snapshots, Taken, Undo,
@@ -11,7 +11,7 @@ use ontap::value::{ObjectName, PolicyAssignment, SizeUnits, VolumeName};
 use qos::{Change, Edit, Object, ObjectKind, Registry, Size};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// One command on its way.
+/// One command, or several as a unit, while being executed.
 pub(crate) struct Errand<'a> {
     pub registry: &'a mut Registry,
     pub snapshots: &'a mut Snapshots,
@@ -25,12 +25,12 @@ pub(crate) struct Errand<'a> {
     pub taken: BTreeMap<ObjectId, Taken>,
     pub notes: Vec<Note>,
     pub forced: bool,
-    /// The way back, but for the registry's.
+    /// The inverse change, without the registry's.
     pub undo: Undo,
 }
 
 impl Errand<'_> {
-    /// Does all of them, or as much as comes before what is refused.
+    /// Runs the commands until one is refused.
     pub fn run_all(&mut self, commands: Vec<Command>) -> Result<Answer, AdminError> {
         let mut answer = Answer::default();
         let mut forced = false;
@@ -42,7 +42,7 @@ impl Errand<'_> {
         Ok(answer)
     }
 
-    /// Does what it says, or as much as comes before what is refused.
+    /// Runs one command; what it did before a refusal remains.
     fn run(&mut self, command: Command) -> Result<Answer, AdminError> {
         match command {
             Command::Vserver(command) => self.vserver(command),
@@ -59,7 +59,7 @@ impl Errand<'_> {
             Command::Chart(chart) => self.chart(&chart),
             Command::Fairness(command) => self.fairness(command),
             Command::Workload(command) => self.workload(command),
-            // It is the shell's, and changes nothing here.
+            // Handled by the shell; it changes nothing here.
             Command::Session(_) => Ok(Answer::default()),
             Command::Help(topic) => Ok(Answer::Text(topic.text())),
             Command::Statistics(show) => self.statistics(&show),
@@ -78,8 +78,8 @@ impl Errand<'_> {
         Ok(Answer::Rows(Listing::new(rows, selection, self.units)))
     }
 
-    /// Something follows for data. What it takes away from clients is there still, so that it can
-    /// be named.
+    /// Adds an effect. The objects that clients would lose still exist, so their paths are recorded
+    /// now.
     pub fn lead_to(&mut self, effect: Effect) {
         if let Some(object) = effect.taken_from_clients() {
             let path = path_of(self.registry, object).unwrap_or_default();
@@ -89,13 +89,13 @@ impl Errand<'_> {
         self.effects.push(effect);
     }
 
-    /// Has a snapshot be under that number, or none.
+    /// Sets or removes the snapshot with that number.
     pub fn set_snapshot(&mut self, id: u32, snapshot: Option<Snapshot>) {
         let was = self.snapshots.set(id, snapshot);
         self.undo.snapshots.push((id, was));
     }
 
-    /// Has a LUN be offline, or not. Returns whether that is a change.
+    /// Sets whether a LUN is offline. Returns whether that is a change.
     pub fn set_offline(&mut self, lun: ObjectId, offline: bool) -> bool {
         let changed = if offline { self.offline.insert(lun) } else { self.offline.remove(&lun) };
         if changed {
@@ -104,7 +104,7 @@ impl Errand<'_> {
         changed
     }
 
-    /// The SVM that is meant: the named one, or the only one.
+    /// Resolves an SVM: the named one, or the only one.
     pub fn svm(&self, name: Option<&ObjectName>) -> Result<ObjectId, AdminError> {
         let svms = || self.registry.objects().filter(|object| object.kind() == ObjectKind::Svm);
         match name {
@@ -121,14 +121,13 @@ impl Errand<'_> {
         }
     }
 
-    /// The SVM whose volume is meant: the named one, or the only one that has a volume of that
-    /// name.
+    /// Resolves the SVM of a volume: the named one, or the only one with a volume of that name.
     pub fn svm_of_volume(&self, vserver: Option<&ObjectName>, volume: &str) -> Result<ObjectId, AdminError> {
         self.svm_that_has(vserver, volume, |svm| self.registry.find_volume(svm, volume).is_some())
     }
 
-    /// The SVM of a volume in a list, in which each is named with its SVM where several have one of
-    /// its name.
+    /// Resolves the SVM of a volume in a list; a name that several SVMs have must be given with its
+    /// SVM.
     pub fn svm_of_listed(&self, name: &VolumeName) -> Result<ObjectId, AdminError> {
         let volume = name.volume.as_str();
         let has = |svm| self.registry.find_volume(svm, volume).is_some();
@@ -138,8 +137,7 @@ impl Errand<'_> {
         })
     }
 
-    /// The SVM that is meant: the named one, the only one, or, of several, the only one that has
-    /// what `volume` names.
+    /// Resolves an SVM: the named one, the only one, or the only one that has what `volume` names.
     pub fn svm_that_has(
         &self,
         vserver: Option<&ObjectName>,
@@ -179,8 +177,8 @@ impl Errand<'_> {
         svm.map(|svm| svm.name().to_owned()).unwrap_or_default()
     }
 
-    /// The names of the policy groups that an object is in: (fixed, adaptive), of which at most one
-    /// is there.
+    /// The names of the fixed and of the adaptive policy group that an object is in; at most one is
+    /// set.
     pub fn attached(&self, object: ObjectId) -> (Option<String>, Option<String>) {
         let membership = self.registry.object(object).and_then(Object::membership);
         let group = membership.and_then(|membership| self.registry.group_of(membership.group));
@@ -191,14 +189,14 @@ impl Errand<'_> {
         }
     }
 
-    /// Takes what an accepted step leads to.
+    /// Adds the results of an accepted step.
     pub fn take(&mut self, change: Change) {
         self.edits.extend(change.edits);
         self.notes.extend(change.notes.into_iter().map(Note::Policy));
     }
 
-    /// Attaches what an administrator assigned: a group of the kind that the parameter is for, or
-    /// none.
+    /// Attaches an object to the group that was assigned, which must be of the parameter's kind, or
+    /// detaches it.
     pub fn assign(&mut self, object: ObjectId, assigned: &Assigned<'_>) -> Result<(), AdminError> {
         let Some((assignment, adaptive)) = assigned.given() else { return Ok(()) };
         if let PolicyAssignment::Own(limits) = assignment {
@@ -206,8 +204,8 @@ impl Errand<'_> {
         }
         let name = assignment.group().map(|name| name.as_str());
         let has_size = self.registry.object(object).is_some_and(|object| object.kind().has_size());
-        // Where no adaptive group fits at all, the registry says so; there is no other parameter to
-        // use.
+        // If no adaptive group fits at all, the registry reports it: there is no other parameter to
+        // suggest.
         if let Some(group) = name.and_then(|name| self.registry.group(name))
             && group.policy().adaptive().is_some() != adaptive
             && (adaptive || has_size)
@@ -220,8 +218,7 @@ impl Errand<'_> {
             let text = format!("{label}: policy group {name} is {is}; attach it with {parameter}");
             return Err(obstacle.told(text).given(name).about(label).into());
         }
-        // `none` takes away a group of the kind that was named, and leaves one of the other kind
-        // alone.
+        // `none` detaches a group of the parameter's kind and leaves one of the other kind.
         if name.is_none() {
             let membership = self.registry.object(object).and_then(Object::membership);
             let group = membership.and_then(|membership| self.registry.group_of(membership.group));
@@ -229,14 +226,15 @@ impl Errand<'_> {
                 return Ok(());
             }
         }
-        // Others do not go by what is used.
+        // Only adaptive groups depend on used space.
         if adaptive && name.is_some() {
             self.measure(object);
         }
         self.attach(object, name)
     }
 
-    /// Attaches a group, or none. One that was made for the object alone goes when it is left.
+    /// Attaches a group, or detaches with `None`. A group that was made for the object alone is
+    /// deleted when the object leaves it.
     pub fn attach(&mut self, object: ObjectId, name: Option<&str>) -> Result<(), AdminError> {
         let left = self.own_group(object).filter(|left| Some(left.as_str()) != name);
         let change = self.registry.attach(object, name)?;
@@ -245,7 +243,7 @@ impl Errand<'_> {
     }
 }
 
-/// The two parameters that assign a policy group; the grammar lets at most one through.
+/// The two parameters that assign a policy group; the grammar accepts at most one of them.
 pub(crate) struct Assigned<'a> {
     pub fixed: Option<&'a PolicyAssignment>,
     pub adaptive: Option<&'a PolicyAssignment>,
@@ -256,7 +254,7 @@ impl<'a> Assigned<'a> {
         self.fixed.map(|group| (group, false)).or(self.adaptive.map(|group| (group, true)))
     }
 
-    /// Whether it leaves what has no policy without one.
+    /// Whether it leaves an object without a policy as it is.
     pub fn detaches(&self) -> bool {
         self.given().is_none_or(|(assignment, _)| matches!(assignment, PolicyAssignment::Detach))
     }
@@ -276,14 +274,14 @@ pub fn uuid_of(object: ObjectId) -> String {
     uuid_text(OBJECT_UUID | u128::from(object.0))
 }
 
-/// The object that has an identifier by [`uuid_of`], whether or not there is one of its number.
+/// The number of the object with an identifier made by [`uuid_of`]; the object need not exist.
 pub fn object_of_uuid(text: &str) -> Option<ObjectId> {
     let uuid = u128::from_str_radix(&text.replace('-', ""), 16).ok()?;
     let number = ObjectId(u32::try_from(uuid ^ OBJECT_UUID).ok()?);
     (uuid_of(number) == text).then_some(number)
 }
 
-/// What an object's identifier has beside its number.
+/// The fixed bits of an object's identifier.
 const OBJECT_UUID: u128 = 0x5ea1_a110_0000_8000_8000_0000_0000_0000;
 
 pub(crate) fn path_of(registry: &Registry, object: ObjectId) -> Option<String> {

@@ -1,47 +1,48 @@
-//! Why a command was not done: in one line for people, and as code, kind, field, value and target
-//! for programs.
+//! Why a command was refused: one line for people, and code, kind, field, value and target for
+//! programs.
 
 use ontap::{CommandError, Problem};
 use qos::{Refusal, RefusalKind, Rule};
 use std::fmt;
 
-/// Why a command was not done. Nothing changed.
+/// Why a command was refused. Nothing has changed.
 #[derive(Debug, thiserror::Error)]
 pub enum AdminError {
-    /// The line is no command.
+    /// The line is not a valid command.
     #[error("{0}")]
     Grammar(Box<CommandError>),
-    /// A rule of policies and objects refused it.
+    /// A rule of policies or objects refused it.
     #[error("{0} (code {code})", code = .0.code())]
     Refused(#[from] Refusal),
-    /// Something that it names does not exist, or stands in the way.
+    /// Something that it names does not exist, or is in the way.
     #[error("{0}")]
     Command(Box<Objection>),
 }
 
-/// What speaks against a command that was read and breaks no rule of the registry.
+/// An obstacle to a command that is valid and breaks no rule of the registry.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{text}")]
 pub struct Objection {
     /// What is in the way.
     pub obstacle: Obstacle,
-    /// What was given, as typed.
+    /// The value that was given, as typed.
     pub value: Option<String>,
-    /// Whom it concerns: a path, or a name.
+    /// The object that it concerns: a path, or a name.
     pub target: Option<String>,
     text: String,
 }
 
-/// An error's machine-readable side, from which an interface makes its status and its envelope.
+/// The machine-readable part of an error, from which an interface makes its status and its
+/// envelope.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Detail {
-    /// ONTAP's number, or ours where ONTAP's is not published: see [`Rule`] and [`Obstacle`].
+    /// ONTAP's code, or ours if ONTAP's is not published: see [`Rule`] and [`Obstacle`].
     pub code: u32,
     /// What is in the way.
     pub kind: RefusalKind,
-    /// The parameter that it is about, where it is about one.
+    /// The parameter that it concerns, if any.
     pub field: Option<&'static str>,
-    /// What was given there.
+    /// The value that was given.
     pub value: Option<String>,
     /// The object or policy group.
     pub target: Option<String>,
@@ -172,20 +173,20 @@ obstacles! {
 }
 
 impl Obstacle {
-    /// An objection in a line: what was given, which rule, what to do.
+    /// An objection with its line of text: the value given, the rule, and what to do.
     pub fn told(self, text: impl fmt::Display) -> Objection {
         Objection { obstacle: self, value: None, target: None, text: text.to_string() }
     }
 }
 
 impl Objection {
-    /// What was given.
+    /// Adds the value that was given.
     #[must_use]
     pub fn given(self, value: impl fmt::Display) -> Objection {
         Objection { value: Some(value.to_string()), ..self }
     }
 
-    /// Whom it concerns.
+    /// Adds the object that it concerns.
     #[must_use]
     pub fn about(self, target: impl fmt::Display) -> Objection {
         Objection { target: Some(target.to_string()), ..self }
@@ -193,13 +194,13 @@ impl Objection {
 }
 
 impl AdminError {
-    /// As JSON, on one line, for a command that wants its answer so.
+    /// The error as JSON, on one line, for a command that asks for JSON output.
     pub fn json(&self) -> String {
         let detail = self.detail();
         ontap::show::refusal(Some(detail.code), &self.to_string(), detail.target.as_deref())
     }
 
-    /// What a program reads.
+    /// The machine-readable part.
     pub fn detail(&self) -> Detail {
         match self {
             AdminError::Grammar(error) => of_line(error),
@@ -233,14 +234,14 @@ impl From<Objection> for AdminError {
 
 /// A field is wrong (ONTAP's general code).
 const BAD_FIELD: u32 = 2;
-/// An argument that the command does not have.
+/// The command has no such argument.
 const UNEXPECTED_ARGUMENT: u32 = 262179;
-/// A value that cannot be read.
+/// The value is invalid.
 const INVALID_VALUE: u32 = 262197;
-/// Fields that exclude one another.
+/// The fields exclude one another.
 const EXCLUSIVE: u32 = 8454389;
 
-/// By the first thing that is wrong with a line.
+/// Describes the first problem of a line.
 fn of_line(error: &CommandError) -> Detail {
     let (code, field, value) = match error.problems.first() {
         Some(Problem::UnknownParameter { word, .. } | Problem::RefusedParameter { word, .. })
@@ -258,7 +259,7 @@ fn of_line(error: &CommandError) -> Detail {
     Detail { code, kind: RefusalKind::Invalid, field, value, target: None }
 }
 
-/// The parameter that a rule is about, where that was given.
+/// The parameter that a rule concerns, if it was given.
 fn field_of(rule: Rule, given: &str) -> Option<&'static str> {
     Some(match rule {
         Rule::AdaptiveZero | Rule::RateRange if given.starts_with("expected IOPS ") => "expected-iops",

@@ -1,5 +1,5 @@
-//! `event log show`: what the server noticed by itself, as a log of limited size in which no event
-//! comes more than once a minute.
+//! `event log show`: what the server noticed, in a log of limited size. The same event is logged at
+//! most once a minute.
 //!
 //! ```text
 //!   Noticed ──► EventLog::note ─┬─ first of its kind and subject, or a minute later ──► an Event with a number
@@ -13,13 +13,13 @@ use ontap::value::Severity;
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 
-/// Events that are kept; the oldest go first.
+/// Events that are kept; the oldest are dropped first.
 pub const EVENTS_MAX: usize = 2048;
-/// The longest text of an event, in bytes: it names what clients send.
+/// The longest text of an event, in bytes: it may contain what clients send.
 const TEXT_BYTES_MAX: usize = 400;
-/// An event is told again after so many seconds at the soonest.
+/// Least time until the same event is logged again, in seconds.
 const AGAIN_S: u64 = 60;
-/// Kinds and subjects whose repeats are counted. Beyond that, subjects of a kind are counted
+/// Kinds and subjects whose repeats are counted. Beyond that, the subjects of a kind are counted
 /// together.
 const HELD_MAX: usize = 512;
 
@@ -94,45 +94,45 @@ kinds! {
 /// Something that was noticed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Noticed {
-    /// What kind of thing.
+    /// The kind of event.
     pub kind: EventKind,
-    /// What it is about: a path, an address. The same kind about the same subject is the same event
-    /// again.
+    /// What it concerns: a path, an address. The same kind and subject is a repeat of the same
+    /// event.
     pub subject: String,
-    /// What happened, as a sentence without its full stop.
+    /// What happened, as a sentence without the final full stop.
     pub text: String,
     /// How often.
     pub count: u64,
 }
 
-/// An event as it is kept.
+/// An event in the log.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// One more for each event of the pool.
+    /// Its number, which grows by one for each event of the pool.
     pub number: u64,
-    /// When, in seconds since the beginning of 1970.
+    /// When, in seconds since 1970.
     pub time: u64,
-    /// How much it matters.
+    /// Its severity.
     pub severity: Severity,
     /// The name of its message.
     pub name: String,
     /// What happened.
     pub text: String,
-    /// How often since it was told last.
+    /// How often it occurred since it was last logged.
     pub count: u64,
 }
 
 /// The log.
 #[derive(Debug, Default)]
 pub struct EventLog {
-    /// The oldest first.
+    /// Oldest first.
     events: VecDeque<Arc<Event>>,
     /// The number of the latest.
     last: u64,
     held: BTreeMap<(EventKind, String), Held>,
 }
 
-/// What was told of an event, and what has not been told since.
+/// When an event was last logged, and its repeats since.
 #[derive(Debug)]
 struct Held {
     told: u64,
@@ -141,14 +141,14 @@ struct Held {
 }
 
 impl Noticed {
-    /// Once.
+    /// Something that occurred once.
     pub fn once(kind: EventKind, subject: impl Into<String>, text: impl Into<String>) -> Noticed {
         Noticed { kind, subject: subject.into(), text: text.into(), count: 1 }
     }
 }
 
 impl EventLog {
-    /// With events that were kept, the oldest first.
+    /// A log with stored events, oldest first.
     pub fn of(kept: impl IntoIterator<Item = Event>) -> EventLog {
         let mut log = EventLog::default();
         for event in kept {
@@ -158,12 +158,13 @@ impl EventLog {
         log
     }
 
-    /// The events, the oldest first.
+    /// The events, oldest first.
     pub fn events(&self) -> impl Iterator<Item = &Arc<Event>> {
         self.events.iter()
     }
 
-    /// Takes in what was noticed at `date`; the event that it makes, unless it only counts.
+    /// Adds what was noticed at `date`; returns the resulting event, unless a repeat is only
+    /// counted.
     pub fn note(&mut self, noticed: Noticed, date: u64) -> Option<Arc<Event>> {
         let Noticed { kind, subject, text, count } = noticed;
         let mut key = (kind, subject);
@@ -181,7 +182,7 @@ impl EventLog {
         Some(self.event(kind, text, count + before.map_or(0, |held| held.count), date))
     }
 
-    /// The events that were counted and whose minute is over.
+    /// Logs the repeats whose minute is over; returns these events.
     pub fn settle(&mut self, date: u64) -> Vec<Arc<Event>> {
         let is_over = |held: &Held| date.saturating_sub(held.told) >= AGAIN_S;
         self.held.retain(|_, held| held.count > 0 || !is_over(held));
@@ -231,8 +232,8 @@ impl Errand<'_> {
     }
 }
 
-/// As in ONTAP, errors and graver events are shown where no severity is asked for. An event that is
-/// named by its number is shown whatever it is.
+/// As in ONTAP, only errors and worse are shown if no severity is asked for. An event that is
+/// selected by its number is always shown.
 fn grave_unless_asked(mut selection: Selection) -> Selection {
     if selection.query("severity").is_none() && selection.query("seqnum").is_none() {
         let query = "<=ERROR".parse().expect("a query");
@@ -249,8 +250,8 @@ mod tests {
         Noticed::once(EventKind::ClientRefused, from, format!("{from}: the limit `connections` is met"))
     }
 
-    /// The first is told, the next ones of that minute are counted and told once when it is over;
-    /// those of another client are another event.
+    /// The first is logged. Repeats within a minute are counted and logged once when it is over.
+    /// Those of another client are another event.
     #[test]
     fn an_event_is_told_once_a_minute_with_a_count() {
         let mut log = EventLog::default();
@@ -263,14 +264,14 @@ mod tests {
         let settled = log.settle(1060);
         assert_eq!((settled.len(), settled[0].count, settled[0].time), (1, 59, 1060));
         assert!(settled[0].text.ends_with("is met (59 times)"), "{}", settled[0].text);
-        // Nothing happened since: nothing more is told, and the next one is told at once.
+        // Nothing has happened since, so nothing is logged; the next one is logged at once.
         assert_eq!(log.settle(1200), []);
         assert_eq!(log.note(refused("10.0.0.1"), 1201).unwrap().count, 1);
         assert_eq!(log.events().map(|event| event.number).collect::<Vec<_>>(), [1, 2, 3, 4]);
     }
 
-    /// 100 000 clients: the log and what is counted of each stay within their limits, and none is
-    /// lost in the counts.
+    /// 100 000 clients: the log and the counts stay within their limits, and none is lost in the
+    /// counts.
     #[test]
     fn the_log_is_bounded() {
         let mut log = EventLog::default();
@@ -285,7 +286,7 @@ mod tests {
         assert_eq!(log.note(long, 2000).unwrap().text.len(), TEXT_BYTES_MAX);
     }
 
-    /// What was kept comes back with its numbers, and numbers go on behind them.
+    /// Stored events come back with their numbers, and new numbers continue from there.
     #[test]
     fn numbers_go_on_after_a_restart() {
         let mut log = EventLog::default();

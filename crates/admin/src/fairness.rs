@@ -1,4 +1,4 @@
-//! `qos fairness`: who takes turns with its neighbours even where no limit binds.
+//! `qos fairness`: which objects take turns with their neighbours even if no limit binds.
 
 use super::{AdminError, Answer, Errand, Obstacle};
 use block::ObjectId;
@@ -26,7 +26,7 @@ impl Errand<'_> {
         Ok(Answer::default())
     }
 
-    /// Whose contents are meant; the server's where nothing is named.
+    /// The object whose contents take turns; the server if none is named.
     fn holder(&self, modify: &FairnessModify) -> Result<Option<ObjectId>, AdminError> {
         let Some(volume) = &modify.volume else {
             if modify.qtree.is_some() {

@@ -1,5 +1,5 @@
-//! `volume file`: files of a fixed size, offered to hosts by their path as LUNs are, and policies
-//! of files that clients made.
+//! `volume file`: files of a fixed size, which are exported to hosts by their path like LUNs, and
+//! the policies of clients' files.
 
 use super::client_file::clients_own;
 use super::{AdminError, Answer, Assigned, ClientFile, Errand, Obstacle, uuid_of, whole};
@@ -76,7 +76,7 @@ impl Errand<'_> {
         Ok(Answer::default())
     }
 
-    /// A file whose name and size administrators give.
+    /// Finds a file whose name and size administrators control.
     fn known_file(
         &self,
         vserver: Option<&ObjectName>,
@@ -91,7 +91,7 @@ impl Errand<'_> {
         }
     }
 
-    /// A volume, and the file of that path in it that is an object.
+    /// Finds a volume, and the file at a path in it that is an object.
     fn file_in(
         &self,
         vserver: Option<&ObjectName>,
@@ -106,7 +106,7 @@ impl Errand<'_> {
     fn file_row(&self, file: &Object) -> FileRow {
         let (qos_policy_group, qos_adaptive_policy_group) = self.attached(file.id());
         let (volume, qtree) = self.place_of(file.id());
-        // Who uses the files of clients uses their volume.
+        // Clients of their own files are connected to the volume.
         let used = if self.is_client_file(file.id()) { self.volume_of(file.id()) } else { file.id() };
         let folder = qtree.as_ref().map_or(String::new(), |qtree| format!("/{qtree}"));
         FileRow {

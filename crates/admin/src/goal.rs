@@ -1,6 +1,6 @@
-//! The goal of utilisation: how much of what the pool can do its floors may promise together.
-//! Whatever makes a promise, a policy, its attachment, a volume that grows, a clone under a
-//! template, is held against it here, whoever asked.
+//! The goal of utilisation: which part of the pool's capacity floors may promise together.
+//! Everything that makes a promise is checked against it here, whichever command makes it: a
+//! policy, an attachment, a volume that grows, a clone with a template.
 
 use crate::error::{Objection, Obstacle};
 use crate::{Errand, Note};
@@ -8,15 +8,16 @@ use block::Iops;
 use ontap::Command;
 use qos::{Beyond, Registry};
 
-/// What is promised before these commands; `None` where there is no goal, or nothing is changed.
+/// The promises before these commands; `None` if there is no goal, or the commands only show
+/// something.
 pub(crate) fn before(registry: &Registry, commands: &[Command]) -> Option<Iops> {
     let asked = registry.settings().goal.is_some() && !commands.iter().all(Command::shows);
     asked.then(|| registry.promised())
 }
 
 impl Errand<'_> {
-    /// Refuses, or notes, that more is promised than `before` and than the goal has it. What was
-    /// beyond it already and does not become more stays.
+    /// Refuses or notes promises that exceed both `before` and the goal. A sum that was beyond the
+    /// goal already and does not grow is accepted.
     pub(crate) fn keep_goal(&mut self, before: Iops) -> Result<(), Objection> {
         let Some(goal) = self.registry.settings().goal else { return Ok(()) };
         let promised = self.registry.promised();
@@ -69,9 +70,9 @@ mod tests {
         outcome.map(|outcome| outcome.answer.text()).map_err(|error| error.to_string())
     }
 
-    /// 50 000 of 70 000 are promised: a second volume under the policy, a policy that promises more
-    /// and a volume that grows are each refused, and nothing of it is left. What promises nothing,
-    /// or less, is done.
+    /// 50 000 of 70 000 are promised. A second volume under the policy, a policy that promises
+    /// more, and a volume that grows are each refused, and leave nothing behind. Commands that
+    /// promise no more are accepted.
     #[test]
     fn a_promise_beyond_the_goal_is_refused_whatever_makes_it() {
         let mut administration = administration(Beyond::Refuse);
@@ -98,8 +99,8 @@ mod tests {
         assert_eq!(administration.registry.promised(), Iops(40_000 + 19_999));
     }
 
-    /// Where it only warns the promise is made, and a note says how far beyond; later commands that
-    /// promise nothing more are silent.
+    /// If the goal only warns, the promise is made, and a note says how far it exceeds the goal.
+    /// Later commands that promise no more are silent.
     #[test]
     fn or_it_is_noted() {
         let mut administration = administration(Beyond::Warn);
@@ -112,7 +113,7 @@ mod tests {
         assert_eq!(administration.registry.promised(), Iops(100_000));
     }
 
-    /// A volume's floor covers those of what is in it.
+    /// A volume's floor covers the floors of its contents.
     #[test]
     fn of_a_volume_and_what_is_in_it_the_larger_counts() {
         let settings = RegistrySettings { nesting: qos::Nesting::Free, ..RegistrySettings::default() };

@@ -1,5 +1,5 @@
-//! What an object did over a time: of the last day from memory, of a longer time from what the pool
-//! keeps by the hour.
+//! What an object did over a period: the last day from memory, longer periods from the pool's
+//! hourly totals.
 
 use crate::errand::Errand;
 use crate::{AdminError, Administration, Answer, At, HourDone, Named, ObjectDetails, Obstacle, workload_name};
@@ -11,33 +11,33 @@ use ontap::value::ObjectName;
 use qos::{ObjectKind, Registry};
 use std::collections::BTreeMap;
 
-/// The longest time that memory has.
+/// The period that memory covers, in seconds.
 const DAY: u64 = 24 * HOUR;
 
-/// How far back, and by stretches of what length, both in seconds.
+/// A period up to now and the length of its steps, both in seconds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Stretch {
-    /// How far back.
+    /// Start of the period, before now.
     pub since: u64,
-    /// How long a stretch is.
+    /// Length of a step.
     pub width: u64,
 }
 
-/// What an object did in a stretch of time.
+/// What an object did in one step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Done {
-    /// When it ended, in seconds since the beginning of 1970.
+    /// The end of the step, in seconds since 1970.
     pub date: u64,
-    /// What was done in how much time.
+    /// The figures, and the time that they cover.
     pub point: Point,
 }
 
 impl Administration {
-    /// What an object did with all that is in it, the oldest stretch first. Of a day and less as
-    /// finely as memory has it, of more by whole hours.
+    /// What an object and everything in it did, oldest step first. Up to a day has the resolution
+    /// of memory, longer periods have that of whole hours.
     ///
     /// # Errors
-    /// What the pool keeps cannot be read, in a sentence.
+    /// The pool's totals cannot be read; a sentence.
     pub fn history(&self, object: ObjectId, stretch: Stretch, at: &At<'_>) -> Result<Vec<Done>, String> {
         of((&self.registry, &self.details), object, stretch, at)
     }
@@ -90,10 +90,10 @@ fn row(Done { date, point }: Done, is_of_a_day: bool) -> HistoryRow {
     }
 }
 
-/// What there is, and what is kept of it.
+/// The registry, and the details of its objects.
 type There<'a> = (&'a Registry, &'a BTreeMap<ObjectId, ObjectDetails>);
 
-/// Nothing from before its volume was there.
+/// Reports nothing from before the object's volume was made.
 fn of((registry, details): There<'_>, object: ObjectId, stretch: Stretch, at: &At<'_>) -> Result<Vec<Done>, String> {
     let volume = registry.path(object).find(|above| above.kind() == ObjectKind::Volume).map_or(object, |v| v.id());
     let mut found = match stretch.since <= DAY {
@@ -126,20 +126,19 @@ fn of_hours(
     Ok(by_hours(&hours, (width / HOUR).max(1)))
 }
 
-/// Puts as many hours together; each stretch ends with a whole number of them since the beginning
-/// of 1970.
+/// Joins hours into steps; each step ends at a multiple of its length since 1970.
 fn by_hours(hours: &[HourDone], width: u64) -> Vec<Done> {
     let mut found: Vec<Done> = Vec::new();
     for one in hours {
         let date = (one.hour / width + 1) * width * HOUR;
-        // Without a volume that was told of nothing is known of the time; it is taken as whole.
+        // The covered time is unknown if no volume was recorded; then the whole hour counts.
         let length = Span::from_secs(if one.seconds == 0 { HOUR } else { one.seconds });
         put(&mut found, Done { date, point: Point { to: Time::ZERO, length, figures: one.figures } });
     }
     found
 }
 
-/// Adds a stretch behind others. Those that end at the same date are one: it is known by that.
+/// Appends a step. Steps that end at the same date are joined, because the date identifies them.
 fn put(found: &mut Vec<Done>, done: Done) {
     match found.last_mut().filter(|last| last.date == done.date) {
         Some(Done { point, .. }) => {
@@ -157,7 +156,7 @@ mod tests {
     use crate::world::Said;
     use ::history::{Figures, History, HistorySettings};
 
-    /// The server is there for 100 s, the volume for the last 40 of them.
+    /// The server has run for 100 s, the volume has existed for the last 40 of them.
     #[test]
     fn nothing_is_told_of_the_time_before_a_volume_was_made() {
         let after = |seconds| Time::ZERO + Span::from_secs(seconds);
@@ -181,8 +180,7 @@ mod tests {
         assert_eq!(first(ObjectKind::Svm), (100, 1001));
     }
 
-    /// Two hours a stretch, from even hours on; the second stretch was served for half of its one
-    /// hour.
+    /// Steps of two hours, from even hours on; the second step was served for half of its one hour.
     #[test]
     fn hours_are_put_together_to_whole_stretches() {
         let hour =
@@ -192,7 +190,7 @@ mod tests {
         assert_eq!(told, [(12, 1), (14, 2)]);
     }
 
-    /// Two samples that end within one second are one record, so that each is found by its date.
+    /// Two samples that end within one second are one step, so that its date identifies it.
     #[test]
     fn what_ends_at_one_date_is_one_stretch() {
         let done = |date, millis, read_ops| {

@@ -1,19 +1,19 @@
-//! What LUNs and files have in common: a size that their volume must have room for, data that is
-//! made, grows and goes with them, and a policy.
+//! What LUNs and files have in common: a size that must fit in their volume, data that is made,
+//! resized and deleted with them, and a policy.
 
 use super::{AdminError, Assigned, Effect, Errand, Obstacle, path_of, whole};
 use block::ObjectId;
 use qos::{Object, ObjectKind};
 
 impl Errand<'_> {
-    /// What follows once the registry has a new LUN or file.
+    /// Completes a new LUN or file after the registry has added it.
     pub(super) fn make_leaf(&mut self, leaf: ObjectId, size: u64, assigned: &Assigned<'_>) -> Result<(), AdminError> {
         self.assign(leaf, assigned)?;
         self.lead_to(Effect::Make { object: leaf, size });
         Ok(())
     }
 
-    /// A LUN's or file's new size and policy, as far as they are given.
+    /// Changes the size and the policy of a LUN or file, as far as they are given.
     pub(super) fn modify_leaf(
         &mut self,
         leaf: ObjectId,
@@ -26,7 +26,7 @@ impl Errand<'_> {
         self.assign(leaf, assigned)
     }
 
-    /// Whether something lies beyond a smaller size is for the store to say.
+    /// The store checks whether data lies beyond a smaller size.
     fn resize_leaf(&mut self, leaf: ObjectId, size: u64) -> Result<(), AdminError> {
         let was = self.registry.object(leaf).map_or(0, |object| object.size().allocated.0);
         self.check_room(self.volume_of(leaf), size, was)?;
@@ -42,8 +42,9 @@ impl Errand<'_> {
         Ok(())
     }
 
-    /// A size from now on. The adaptive policies that it moves follow at once, and so do those that
-    /// wait for another reason: a resize is rare, and sooner is within the five minutes too.
+    /// Sets a size. Adaptive policies that depend on it are evaluated at once, and so are those
+    /// that are due for other reasons: a resize is rare, and earlier is within the promised five
+    /// minutes too.
     pub(super) fn resize(&mut self, object: ObjectId, size: u64) -> Result<(), AdminError> {
         let known = self.registry.object(object).map_or(0, |object| object.size().used.0);
         let used = if self.follows_size(object) { self.used_in(object) } else { known };
@@ -53,7 +54,8 @@ impl Errand<'_> {
         Ok(())
     }
 
-    /// Whether a volume has room for a LUN or file of `size` bytes in place of one of `old` bytes.
+    /// Checks that a volume has room for a LUN or file of `size` bytes in place of one of `old`
+    /// bytes.
     pub(super) fn check_room(&self, volume: ObjectId, size: u64, old: u64) -> Result<(), AdminError> {
         let all = self.registry.object(volume).map_or(0, |object| object.size().allocated.0);
         let left = all.saturating_sub(self.taken_in(volume) - old).saturating_sub(self.at.world.files(volume).bytes);
@@ -68,7 +70,7 @@ impl Errand<'_> {
         Err(Obstacle::NoRoom.told(text).given(size).about(path).into())
     }
 
-    /// Bytes of all LUNs and files in a volume or qtree together.
+    /// Bytes allocated to all LUNs and files in a volume or qtree.
     pub(super) fn taken_in(&self, object: ObjectId) -> u64 {
         let Some(object) = self.registry.object(object) else { return 0 };
         match object.kind().has_tree() {
@@ -77,7 +79,7 @@ impl Errand<'_> {
         }
     }
 
-    /// Whether a name at the top of a volume or qtree is free of what clients made there.
+    /// Checks that clients made no entry of that name at the top of a volume or qtree.
     pub(super) fn check_free_of_files(&self, volume: ObjectId, path: &str) -> Result<(), AdminError> {
         let path = path.trim_start_matches('/');
         if !self.at.world.has_file(volume, path) {
@@ -93,7 +95,7 @@ impl Errand<'_> {
         Err(Obstacle::FilesOfClients.told(text).given(name).about(at).into())
     }
 
-    /// Whether clients made nothing on a volume that would be lost with it.
+    /// Checks that a volume has no clients' files that would be lost with it.
     pub(super) fn check_no_files(&self, volume: ObjectId) -> Result<(), AdminError> {
         match self.at.world.files(volume).count {
             0 => Ok(()),
@@ -105,7 +107,7 @@ impl Errand<'_> {
         }
     }
 
-    /// The volume that an object is in; a volume is in itself.
+    /// The volume that contains an object; a volume contains itself.
     pub(super) fn volume_of(&self, object: ObjectId) -> ObjectId {
         self.registry.path(object).find(|above| above.kind() == ObjectKind::Volume).map_or(object, Object::id)
     }
@@ -116,11 +118,11 @@ impl Errand<'_> {
         (named(ObjectKind::Volume).unwrap_or_default(), named(ObjectKind::Qtree))
     }
 
-    /// Whether nothing would be lost with a volume or qtree.
+    /// Checks that a volume or qtree is empty.
     pub(super) fn check_empty(&self, object: ObjectId) -> Result<(), AdminError> {
         let children = self.registry.object(object).into_iter().flat_map(Object::children);
         let children = children.filter_map(|child| self.registry.object(child));
-        // Whether clients' files may go is asked elsewhere.
+        // Clients' files are checked separately.
         let children = children.filter(|child| child.kind() != ObjectKind::ClientFile);
         let held: Vec<String> = children.map(|child| format!("{} {}", child.kind(), child.name())).collect();
         if held.is_empty() {
@@ -137,8 +139,8 @@ mod tests {
     use crate::{Administration, Effect};
     use block::Time;
 
-    /// Each command says what it takes away from clients, and whether it was told to. Growing,
-    /// renaming and what only snapshots have take nothing.
+    /// Each command reports what it takes away from clients, and whether it was forced to. Growing,
+    /// renaming, and changes to snapshots alone take nothing.
     #[test]
     fn commands_say_what_they_take_away_from_clients() {
         let mut administration = Administration::new(qos::RegistrySettings::default());

@@ -1,6 +1,5 @@
-//! Administration: the commands on a registry, what each means, what it answers, and what it leads
-//! to. Typed commands go in ([`ontap::Command`]), typed answers come out; text and JSON are two
-//! renderings of an answer.
+//! Administration: the meaning of the administrators' commands on a registry. Typed commands go in
+//! ([`ontap::Command`]), typed answers come out; text and JSON are two renderings of an answer.
 //!
 //! ```text
 //!   Command ──► Administration::run ──► Outcome { answer, edits, effects }
@@ -9,9 +8,9 @@
 //!                                            └─► whoever asked: rows, what was done, or text
 //! ```
 //!
-//! No pool and no clock here: what has to happen to data is told as [`Effect`]s, so that the server
-//! and the simulator run the same commands. One file a command's area, with the same roles in each:
-//! what changes, what shows.
+//! There is no pool and no clock here. What has to happen to data is returned as [`Effect`]s, so
+//! that the server and the simulator run the same commands. Each file has one area of commands,
+//! with the same roles in each: what changes, what shows.
 
 mod adaptive;
 mod aggregate;
@@ -75,18 +74,18 @@ use stats::LimitsInForce;
 use std::collections::{BTreeMap, BTreeSet};
 use world::Told;
 
-/// A registry that understands commands.
+/// A registry of storage objects and policies, with the commands that change it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Administration {
-    /// What there is.
+    /// The objects, policy groups and limits.
     pub registry: Registry,
     /// The snapshots of its volumes.
     pub snapshots: Snapshots,
-    /// The LUNs that no client may have for now.
+    /// The LUNs that are offline.
     pub offline: BTreeSet<ObjectId>,
     /// The partitions of the cache, and its memory.
     pub partitions: Partitions,
-    /// What is kept of objects beside that.
+    /// Further details of objects.
     pub details: BTreeMap<ObjectId, ObjectDetails>,
     units: SizeUnits,
 }
@@ -97,7 +96,7 @@ impl Administration {
         ontap::show::size(bytes, self.units)
     }
 
-    /// With the built-in policy groups and nothing else.
+    /// An administration with the built-in policy groups and nothing else.
     pub fn new(settings: RegistrySettings) -> Administration {
         let units = match settings.units {
             qos::Units::Decimal => SizeUnits::Decimal,
@@ -116,16 +115,16 @@ impl Administration {
     /// Runs a command.
     ///
     /// # Errors
-    /// It is refused, and nothing changed.
+    /// The command is refused, and nothing has changed.
     pub fn run(&mut self, command: Command, at: &At<'_>) -> Result<Outcome, AdminError> {
         self.run_all(vec![command], at)
     }
 
-    /// Runs commands one after the other as if they were one: all of them are done, or none. The
-    /// answer is that of the last. Where one takes by force what clients are connected to, all may.
+    /// Runs commands as a unit: either all of them take effect, or none. The answer is that of the
+    /// last one. If one may disconnect clients by force, all may.
     ///
     /// # Errors
-    /// One is refused, and nothing changed.
+    /// One is refused, and nothing has changed.
     pub fn run_all(&mut self, commands: Vec<Command>, at: &At<'_>) -> Result<Outcome, AdminError> {
         let promised = goal::before(&self.registry, &commands);
         self.errand(at, |errand| {
@@ -135,7 +134,7 @@ impl Administration {
         })
     }
 
-    /// Goes on an errand: all of it is done, or nothing.
+    /// Runs an errand as a unit: all of it takes effect, or none.
     fn errand(
         &mut self,
         at: &At<'_>,
@@ -169,7 +168,7 @@ impl Administration {
         }
     }
 
-    /// Takes back what the last command did; nothing has been done since.
+    /// Undoes the last command, after which nothing else must have been done.
     pub fn take_back(&mut self, undo: Undo) {
         let Undo { registry, snapshots, offline, partitions, details } = undo;
         self.registry.take_back(registry);
@@ -194,26 +193,26 @@ impl Administration {
         }
     }
 
-    /// What is kept of an object beside its size and policy.
+    /// Details of an object beyond its size and policy.
     pub fn details(&self, object: ObjectId) -> ObjectDetails {
         self.details.get(&object).cloned().unwrap_or_default()
     }
 
-    /// The volume that a volume is a clone of, while it is there.
+    /// The volume that a volume was cloned from, if it still exists.
     pub fn parent_of_clone(&self, volume: ObjectId) -> Option<&qos::Object> {
         self.registry.object(self.details.get(&volume)?.origin.as_ref()?.volume)
     }
 
-    /// Runs one line at `now` where there are no clients and no statistics; `used` tells the bytes
-    /// that a LUN or file takes, and those that would come free with a snapshot's tree.
+    /// Runs one line at `now` without clients and statistics. `used` returns the bytes that a LUN
+    /// or file uses, and those that deleting a snapshot's tree would free.
     ///
     /// # Errors
-    /// The line is no command, or is refused, and nothing changed.
+    /// The line is not a command, or is refused, and nothing has changed.
     pub fn execute(&mut self, line: &str, now: Time, used: &dyn Fn(ObjectId) -> u64) -> Result<Outcome, AdminError> {
         self.run(ontap::parse(line)?, &At { now, began: 0, world: &Told(used) })
     }
 
-    /// The path of an object as people write it: `svm01`, `svm01:/vol/vol1`,
+    /// The path of an object as administrators write it: `svm01`, `svm01:/vol/vol1`,
     /// `svm01:/vol/vol1/lun1`.
     pub fn path_of(&self, object: ObjectId) -> Option<String> {
         path_of(&self.registry, object)
@@ -224,8 +223,8 @@ impl Administration {
         self.registry.group_of(group).map(qos::Group::name)
     }
 
-    /// The numbers in force: for every object in a policy group its own (not those of a shared
-    /// budget), and for every shared group with members its budget, by path or name.
+    /// The limits in force: for each object in a policy group its own limits (without those of a
+    /// shared group), and for each shared group with members its limits; by path or name.
     pub fn limits(&self) -> Vec<(String, LimitsInForce)> {
         let numbers = |policy: &str, limits: &qos::Limits| LimitsInForce {
             policy: policy.into(),

@@ -1,4 +1,4 @@
-//! `network limit`: what connections may carry. It is set where the server is started.
+//! `network limit`: the bandwidth limits of connections, which are set when the server is started.
 
 use super::{AdminError, Answer, Errand};
 use ontap::catalogue::NetworkCommand;

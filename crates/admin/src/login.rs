@@ -1,5 +1,5 @@
-//! `security login`: users. They are kept beside the catalogue, by whoever serves REST; here are
-//! the rules that take what else there is.
+//! `security login`: users. Whoever serves REST stores them; the rules that depend on other objects
+//! are here.
 
 use super::errand::list;
 use super::{AdminError, Answer, Errand, Obstacle};
@@ -7,36 +7,36 @@ use ontap::catalogue::SecurityCommand;
 use ontap::show::LoginRow;
 use ontap::value::{LoginRole, ObjectName};
 
-/// A user, as far as others may know it.
+/// A user, without its password.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Login {
     /// Its name.
     pub name: String,
-    /// What it may.
+    /// What it may do.
     pub scope: LoginScope,
 }
 
-/// What a user may.
+/// What a user may do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoginScope {
     /// Everything.
     Admin,
-    /// See everything and change nothing.
+    /// See everything, change nothing.
     ReadOnly,
-    /// See and change what is in the SVM of that name.
+    /// See and change the contents of the SVM of that name.
     Svm(String),
 }
 
-/// What is to be done with a user.
+/// A change of a user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LoginChange {
-    /// It is made.
+    /// It is created.
     Create(Login),
-    /// It may something else.
+    /// Its scope changes.
     Modify(Login),
-    /// It has another password.
+    /// Its password changes.
     Password(String),
-    /// It goes.
+    /// It is deleted.
     Delete(String),
 }
 
@@ -61,8 +61,8 @@ impl Errand<'_> {
         }
     }
 
-    /// Users have the role of an SVM's administrator by its name. While there are any, nothing gets
-    /// that name and nothing loses it: nobody becomes the administrator of another SVM.
+    /// An administrator's scope names its SVM. While an SVM's name is in use by one, no SVM may
+    /// take or lose that name, so that nobody becomes the administrator of another SVM.
     pub(super) fn must_have_no_logins(&self, svm: &ObjectName) -> Result<(), AdminError> {
         let logins = self.at.world.logins().map_err(|error| Obstacle::NoLogins.told(error))?;
         let whose =
@@ -79,14 +79,14 @@ impl Errand<'_> {
         Err(Obstacle::LoginsOfSvm.told(text).given(svm).into())
     }
 
-    /// The last thing that a command does: nothing after it can be refused.
+    /// The last step of a command: nothing after it can be refused.
     fn change_login(&mut self, change: &LoginChange) -> Result<Answer, AdminError> {
         self.at.world.change_login(change).map_err(|error| Obstacle::NoLogins.told(error))?;
         Ok(Answer::default())
     }
 
-    /// Without a role, `-vserver` makes an SVM's administrator and its absence one of everything,
-    /// as in ONTAP.
+    /// Without a role, `-vserver` makes an administrator of that SVM, and its absence one of
+    /// everything, as in ONTAP.
     fn scope(&self, role: Option<LoginRole>, vserver: Option<&ObjectName>) -> Result<LoginScope, AdminError> {
         let pool = self.at.world.aggregate_name();
         let vserver = vserver.filter(|vserver| Some(vserver.as_str()) != pool.as_deref());

@@ -71,10 +71,9 @@ impl Errand<'_> {
         Ok(Answer::default())
     }
 
-    /// Takes all LUNs of that path away from clients, or gives them back. One that is so already
-    /// stays so.
+    /// Takes all LUNs of that path offline or online. LUNs that are in that state already stay so.
     fn offer(&mut self, vserver: Option<&ObjectName>, path: &Query, online: bool) -> Result<Answer, AdminError> {
-        // A path without a pattern names a volume, and so its SVM.
+        // A path without a pattern names a volume, and thereby its SVM.
         let svm = match path.literal().and_then(|path| path.parse::<LunPath>().ok()) {
             Some(path) => self.svm_of_volume(vserver, path.volume.as_str())?,
             None => self.svm(vserver)?,
@@ -88,7 +87,7 @@ impl Errand<'_> {
         if luns.is_empty() {
             return Err(self.no_lun(svm, path));
         }
-        // Whoever is connected is what it is for.
+        // Disconnecting clients is the purpose of going offline.
         self.forced = !online;
         for &object in &luns {
             if self.set_offline(object, !online) {

@@ -1,5 +1,5 @@
-//! Limits of one object alone, given in place of a policy group's name: a group of the object's
-//! own, which nobody shares, comes with them and goes when they do.
+//! Limits of a single object, given without a policy group. A group of its own, which nobody
+//! shares, is made for them and deleted with them.
 
 use super::{AdminError, Errand, ObjectDetails};
 use crate::uuid_text;
@@ -7,21 +7,21 @@ use block::{BytesPerSecond, Iops, ObjectId};
 use ontap::value::OwnLimits;
 use qos::{FixedChange, FixedPolicy, Group, NewGroup, Object, Policy, PolicyChange, Rates};
 
-/// The longest part of the object's name in the group's: with what follows it stays below the 127
+/// Longest part of the object's name in the group's name: with the rest it stays below the 127
 /// characters of a name.
 const NAME_MAX: usize = 60;
 
 impl Errand<'_> {
-    /// Gives an object limits of its own. Those that it has are changed; a policy group of another
-    /// kind is left.
+    /// Gives an object limits of its own, or changes them. A policy group of another kind is
+    /// detached.
     pub(super) fn assign_own(&mut self, object: ObjectId, limits: OwnLimits) -> Result<(), AdminError> {
         let own = self.own_group(object);
         let now = own.as_deref().and_then(|name| fixed_of(self.registry.group(name)?));
         let ceiling = over(now.map(|policy| policy.ceiling), limits.max_iops, limits.max_bytes);
         let floor = over(now.map(|policy| policy.floor), limits.min_iops, limits.min_bytes);
         if ceiling == Rates::default() && floor == Rates::default() {
-            // None at all is what there is without them; limits of a group that others have are not
-            // theirs to take away.
+            // No limits at all is the state without such a group. Limits of a shared group cannot
+            // be removed this way.
             return if own.is_some() { self.attach(object, None) } else { Ok(()) };
         }
         if let Some(name) = own {
@@ -43,14 +43,14 @@ impl Errand<'_> {
         self.attach(object, Some(&name))
     }
 
-    /// The group that was made for an object alone, if it is in one.
+    /// The group that was made for this object alone, if it is in one.
     pub(super) fn own_group(&self, object: ObjectId) -> Option<String> {
         let membership = self.registry.object(object).and_then(Object::membership)?;
         let group = self.registry.group_of(membership.group)?;
         fixed_of(group)?.auto_generated.then(|| group.name().to_owned())
     }
 
-    /// Takes groups away that were made for one object and that nobody is in any more.
+    /// Deletes a group that was made for one object and has no members any more.
     pub(super) fn drop_groups(&mut self, left: Option<String>) -> Result<(), AdminError> {
         let Some(name) = left else { return Ok(()) };
         if self.registry.group(&name).is_some_and(|group| group.members().len() == 0) {
@@ -60,7 +60,7 @@ impl Errand<'_> {
         Ok(())
     }
 
-    /// Takes an object away, and with it the group that was made for it.
+    /// Deletes an object, and the group that was made for it.
     pub(super) fn remove_object(&mut self, object: ObjectId) -> Result<(), AdminError> {
         if self.own_group(object).is_some() {
             self.attach(object, None)?;
@@ -71,8 +71,8 @@ impl Errand<'_> {
         Ok(())
     }
 
-    /// `vol1_auto_gen_policy_63ab2b0a_…`: a policy group's name, so other characters than it may
-    /// have are left out.
+    /// `vol1_auto_gen_policy_63ab2b0a_…`: characters that a policy group's name may not have are
+    /// left out.
     fn own_name(&self, object: ObjectId, uuid: u128) -> String {
         let name = self.registry.object(object).map(Object::name).unwrap_or_default();
         let mut plain: String = name.chars().filter(|c| c.is_ascii_alphanumeric() || "_-".contains(*c)).collect();
@@ -90,7 +90,7 @@ fn fixed_of(group: &Group) -> Option<&FixedPolicy> {
     }
 }
 
-/// What is given over what there is; zero is none.
+/// The given limits on top of the present ones; zero removes a limit.
 fn over(now: Option<Rates>, iops: Option<u64>, bytes: Option<u64>) -> Rates {
     let now = now.unwrap_or_default();
     Rates {
@@ -128,8 +128,8 @@ mod tests {
         administration.execute(line, Time::ZERO, &|_| 0).unwrap().answer.text()
     }
 
-    /// They come with a group, change in it, and go with it: when taken away, when the volume joins
-    /// another group, and when it is deleted.
+    /// A volume's own limits make a group, change it, and delete it: when they are removed, when
+    /// the volume joins another group, and when it is deleted.
     #[test]
     fn limits_of_a_volume_alone_are_a_group_that_comes_and_goes_with_them() {
         let mut administration = Administration::new(qos::RegistrySettings::default());
@@ -154,7 +154,7 @@ mod tests {
         }
     }
 
-    /// A limit that no policy may have is refused, and no group is left of it.
+    /// A limit that no policy may have is refused, and leaves no group behind.
     #[test]
     fn limits_that_cannot_be_leave_nothing() {
         let mut administration = Administration::new(qos::RegistrySettings::default());

@@ -1,14 +1,14 @@
-//! The partitions of the server's cache: what each may hold, and which volumes it is for.
+//! The partitions of the server's cache: their sizes and their volumes.
 
 use block::{Bytes, ObjectId};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Partitions at most, the default one counted; they have the numbers from 0, which is the default
+/// Most partitions, including the default one. Their numbers start at 0, which is the default
 /// one's.
 pub const PARTITIONS_MAX: u32 = 64;
 
-/// The name of the partition that has what the others leave, and the pages of all volumes that are
-/// in none.
+/// The default partition: it has the memory that the others leave, and the pages of all other
+/// volumes.
 pub const DEFAULT_PARTITION: &str = "default";
 
 /// A partition.
@@ -18,74 +18,75 @@ pub struct CachePartition {
     pub id: u32,
     /// Its name.
     pub name: String,
-    /// What it may hold, in bytes.
+    /// Its size, in bytes.
     pub size: u64,
-    /// The volumes whose pages it has.
+    /// The volumes whose pages it holds.
     pub volumes: BTreeSet<ObjectId>,
-    /// It has nothing on the second level.
+    /// Whether it does not use the second level.
     pub memory_only: bool,
 }
 
 /// The memory of a server's cache.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct CacheMemory {
-    /// All of it.
+    /// The whole memory.
     pub memory: Bytes,
-    /// A page of it.
+    /// The size of a page.
     pub page: Bytes,
 }
 
 /// All partitions but the default one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Partitions {
-    /// What they are parts of; `None` where the server has no cache. They are kept all the same.
+    /// The memory that they divide; `None` if the server has no cache. Partitions are kept all the
+    /// same.
     pub memory: Option<CacheMemory>,
     by_id: BTreeMap<u32, CachePartition>,
 }
 
 impl Partitions {
-    /// Those that were kept, of a server without a cache.
+    /// Stored partitions, on a server without a cache.
     pub fn new(partitions: impl IntoIterator<Item = CachePartition>) -> Partitions {
         let by_id = partitions.into_iter().map(|partition| (partition.id, partition)).collect();
         Partitions { memory: None, by_id }
     }
 
-    /// All of them, by number.
+    /// All partitions, by number.
     pub fn all(&self) -> impl Iterator<Item = &CachePartition> {
         self.by_id.values()
     }
 
-    /// The one of that number.
+    /// The partition with that number.
     pub fn get(&self, id: u32) -> Option<&CachePartition> {
         self.by_id.get(&id)
     }
 
-    /// The one of that name.
+    /// The partition with that name.
     pub fn named(&self, name: &str) -> Option<&CachePartition> {
         self.all().find(|partition| partition.name == name)
     }
 
-    /// The one that a volume is in; `None` for the default one.
+    /// The partition of a volume; `None` for the default one.
     pub fn of_volume(&self, volume: ObjectId) -> Option<&CachePartition> {
         self.all().find(|partition| partition.volumes.contains(&volume))
     }
 
-    /// Bytes of all of them together.
+    /// The sum of their sizes, in bytes.
     pub fn taken(&self) -> u64 {
         self.all().fold(0, |sum, partition| sum.saturating_add(partition.size))
     }
 
-    /// Those that have nothing on the second level, by number.
+    /// The numbers of those that do not use the second level.
     pub fn memory_only(&self) -> Vec<u32> {
         self.all().filter(|partition| partition.memory_only).map(|partition| partition.id).collect()
     }
 
-    /// A number that none has.
+    /// An unused number.
     pub(crate) fn free_number(&self) -> Option<u32> {
         (1..PARTITIONS_MAX).find(|id| !self.by_id.contains_key(id))
     }
 
-    /// Puts one under a number, or takes it away; returns what was there.
+    /// Sets or removes the partition with that number; returns the previous one.
     pub(crate) fn set(&mut self, id: u32, partition: Option<CachePartition>) -> Option<CachePartition> {
         match partition {
             Some(partition) => self.by_id.insert(id, partition),
@@ -93,20 +94,20 @@ impl Partitions {
         }
     }
 
-    /// The sizes that they get, by number, in whole pages of at least one: as they were given, or
-    /// in proportion where the memory has become less than all of them together. Only where there
-    /// are more partitions than pages do the last have none, and are left out.
+    /// The sizes in force, by number, in whole pages of at least one. They are as configured, or
+    /// reduced in proportion if the memory has become smaller than their sum. If there are more
+    /// partitions than pages, the last ones get none and are left out.
     pub fn sizes(&self) -> Vec<(u32, Bytes)> {
         let Some(CacheMemory { memory, page }) = self.memory else { return Vec::new() };
         let (taken, page) = (self.taken(), page.0.max(1));
         let fitted = |size: u64| match taken > memory.0 {
-            // No more than the memory together: each is rounded down.
+            // Each is rounded down, so their sum does not exceed the memory.
             true => (u128::from(size) * u128::from(memory.0) / u128::from(taken)) as u64,
             false => size,
         };
         let pages = |partition: &CachePartition| (fitted(partition.size) / page).max(1);
         let mut all: Vec<(u32, u64)> = self.all().map(|partition| (partition.id, pages(partition))).collect();
-        // The pages of those that would have had none, one each at most, come from the largest.
+        // The pages that partitions got by the minimum of one are taken from the largest.
         let beyond = all.iter().map(|(_, pages)| pages).sum::<u64>().saturating_sub(memory.0 / page);
         for _ in 0..beyond {
             all.iter_mut().max_by_key(|(_, pages)| *pages).into_iter().for_each(|(_, pages)| *pages -= 1);
@@ -129,7 +130,7 @@ mod tests {
         assert_eq!(partitions.sizes(), [(1, Bytes::mib(6)), (2, Bytes::mib(2))]);
         partitions.memory = memory(1 << 20);
         assert_eq!(partitions.sizes(), [(1, Bytes::kib(768)), (2, Bytes::kib(256))]);
-        // Of 12 KiB 9 and 3: in whole pages 8, and one that it would not have had.
+        // Of 12 KiB 9 and 3: in whole pages 8, and one by the minimum.
         partitions.memory = memory(12 << 10);
         assert_eq!(partitions.sizes(), [(1, Bytes::kib(8)), (2, Bytes::kib(4))]);
     }
@@ -139,13 +140,13 @@ mod tests {
         let partition = |id, size| CachePartition { id, size, ..CachePartition::default() };
         let memory = |bytes, page| Some(CacheMemory { memory: bytes, page });
         let mut partitions = Partitions::new([partition(1, 60 << 20), partition(2, 4 << 10)]);
-        // Of the 64 pages the large one has nearly all, which rounds to 63.
+        // The large one's share of the 64 pages rounds down to 63.
         partitions.memory = memory(Bytes::mib(4), Bytes::kib(64));
         assert_eq!(partitions.sizes(), [(1, Bytes::kib(63 * 64)), (2, Bytes::kib(64))]);
-        // A page is larger than it was: that is no reason to have none.
+        // A page is larger now, but the minimum of one still holds.
         partitions.memory = memory(Bytes::mib(64), Bytes::kib(64));
         assert_eq!(partitions.sizes(), [(1, Bytes::mib(60)), (2, Bytes::kib(64))]);
-        // Three small ones would have none of the 16 pages: the large one gives them one each.
+        // Three small ones would have none of the 16 pages: the large one gives up one for each.
         let small = (2..5).map(|id| partition(id, 4 << 10));
         let mut partitions = Partitions::new([partition(1, 1 << 20)].into_iter().chain(small));
         partitions.memory = memory(Bytes::mib(1), Bytes::kib(64));

@@ -64,7 +64,7 @@ impl Errand<'_> {
     }
 
     pub(super) fn modify_group(&mut self, name: &str, change: &PolicyChange) -> Result<Answer, AdminError> {
-        // An adaptive policy that changes is evaluated at once, so for what its members use now.
+        // A changed adaptive policy is evaluated at once, with the space that its members use now.
         for member in self.registry.group(name).map(|group| group.members().collect::<Vec<_>>()).unwrap_or_default() {
             self.measure(member);
         }
@@ -73,7 +73,8 @@ impl Errand<'_> {
         Ok(Answer::default())
     }
 
-    /// Fixed and adaptive groups have commands of their own.
+    /// Checks that a group is of the command's kind: fixed and adaptive groups have separate
+    /// commands.
     pub(super) fn is_of_kind(&self, name: &str, adaptive: bool) -> Result<(), AdminError> {
         let Some(group) = self.registry.group(name) else { return Ok(()) };
         match (adaptive, group.policy().adaptive().is_some()) {
@@ -102,7 +103,7 @@ impl Errand<'_> {
         Ok(Answer::default())
     }
 
-    /// The burst as it is in force: what is not set follows the pool's setting.
+    /// The burst in force: the pool's setting applies to what is not set.
     pub(super) fn burst_row(&self, knobs: BurstKnobs) -> Option<BurstRow> {
         let knobs = knobs.normal();
         let default = match self.registry.settings().burst.burst() {
@@ -137,7 +138,7 @@ impl Errand<'_> {
     }
 }
 
-/// A ceiling as given; nothing given changes nothing, `INF`, `none` and `0` take it away.
+/// A ceiling as given. Nothing given changes nothing; `INF`, `none` and `0` remove it.
 fn ceiling_of(given: Option<Throughput>) -> Option<Rates> {
     given.map(|throughput| rates_of(throughput.limits()))
 }

@@ -1,13 +1,12 @@
-//! Other names for what there is: everything stays as it is but for names, and hosts reach every
-//! LUN and file in what was renamed by its new name. Who is connected stays so.
+//! Renaming: only names change, and hosts reach every LUN and file in the renamed object by its new
+//! name. Existing connections stay.
 
 use super::{AdminError, Answer, Effect, Errand};
 use block::ObjectId;
 use qos::{Object, ObjectKind};
 
 impl Errand<'_> {
-    /// Gives an object another name in its place: a path for a LUN or file, for others a plain
-    /// name.
+    /// Renames an object in its place: to a path for a LUN or file, to a plain name for others.
     pub(super) fn rename(&mut self, object: ObjectId, to: &str) -> Result<Answer, AdminError> {
         let kind = self.registry.object(object).map(Object::kind);
         if kind.is_some_and(|kind| kind.has_tree() || kind == ObjectKind::Qtree) {
@@ -24,8 +23,8 @@ impl Errand<'_> {
         Ok(Answer::default())
     }
 
-    /// Every LUN and file in an object is offered by another name from now on, and every volume
-    /// with a place in a name space stands there by it.
+    /// Adds the effects for every LUN and file in an object, which is exported by a new name, and
+    /// for every volume in it with a place in a name space.
     fn tell_names_in(&mut self, object: ObjectId) {
         let Some(named) = self.registry.object(object) else { return };
         if named.kind().has_tree() {
@@ -64,7 +63,7 @@ mod tests {
         administration
     }
 
-    /// Renames `line` by `line`; returns the paths of what is offered under a new name, in order.
+    /// Renames by `line`; returns the paths of exports with new names, in order.
     fn renamed(administration: &mut Administration, line: &str) -> Result<Vec<String>, String> {
         let outcome = administration.execute(line, Time::ZERO, &|_| 0).map_err(|error| error.to_string())?;
         assert!(outcome.edits.is_empty(), "{line}: names are nothing to the scheduler");

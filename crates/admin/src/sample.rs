@@ -1,32 +1,32 @@
-//! What the gate said of about a second, summed up for statistics, and what held objects back in
-//! it.
+//! What the gate accounted for in about a second, summed up for statistics, and what held objects
+//! back.
 
 use ::history::{Figures, Latency};
 use block::{Bytes, BytesPerSecond, Cause, LimitKind, ObjectId, Span};
 use qos::{FloorState, GateStatus, Shortage, Tally};
 use std::collections::BTreeMap;
 
-/// The limits of the network between clients and the server, and what came of them since the server
+/// The bandwidth limits between clients and the server, and their counters since the server
 /// started.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LinkSeen {
-    /// Bytes a second of one connection.
+    /// Limit of each connection, in bytes per second.
     pub flow: Option<BytesPerSecond>,
-    /// Bytes a second of all connections, and their credit in bytes.
+    /// Limit of all connections together, in bytes per second, with its credit in bytes.
     pub whole: Option<qos::CreditLimit>,
-    /// Bytes of reads and writes.
+    /// Bytes of reads and writes so far.
     pub bytes: u64,
     /// How often a connection had to wait for its own limit.
     pub flow_waits: u64,
-    /// How often one had to wait for the limit of all.
+    /// How often one had to wait for the limit of all together.
     pub whole_waits: u64,
-    /// How often that was so while there was credit.
+    /// How often that was while there was credit left.
     pub burst_waits: u64,
     /// Credit that is left, in bytes.
     pub credit: u64,
 }
 
-/// What happened to one object in a sample's time.
+/// What happened to one object during a sample.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Seen {
     /// Reads dispatched.
@@ -35,34 +35,35 @@ pub struct Seen {
     pub writes: Tally,
     /// Everything else dispatched.
     pub others: u64,
-    /// Requests that ended.
+    /// Completed requests.
     pub completed: u64,
-    /// Requests that ended with a fault.
+    /// Requests that completed with a fault.
     pub faults: u64,
-    /// Time that their replies took into the network, summed.
+    /// Time that their replies took to reach the network, summed.
     pub network: Span,
-    /// Time that those waited in the gate, summed.
+    /// Time that completed requests waited in the gate, summed.
     pub queued: Span,
-    /// Time that those spent in the device, summed.
+    /// Time that completed requests spent in the device, summed.
     pub service: Span,
-    /// What those would have spent there, summed, had each taken the least mean time that requests
-    /// of its kind were ever seen to take.
+    /// Time that completed requests would have spent there, summed, had each taken the least mean
+    /// time ever seen for its kind.
     pub at_best: Span,
-    /// Waiting time within the sample by cause, summed over requests, those still waiting included.
+    /// Waiting time within the sample by cause, summed over requests, including those that still
+    /// wait.
     pub waited: BTreeMap<Cause, Span>,
-    /// Thousandths of requests outstanding, times the nanoseconds that they were.
+    /// Outstanding requests, in thousandths, integrated over time in nanoseconds.
     outstanding: u128,
     /// How its floor fared.
     pub floor: FloorState,
-    /// What its floor was missed by.
+    /// By how much its floor was missed.
     pub missed: Missed,
 }
 
-/// What a floor was missed by, of what was asked for: a client that keeps too few requests
-/// outstanding, and a ceiling in the way, are no miss of the storage's.
+/// By how much a floor was missed, of what its clients asked for. If a client keeps too few
+/// requests outstanding, or a ceiling is in the way, the storage has not missed it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Missed {
-    /// Time in which it was.
+    /// Time during which it was missed.
     pub time: Span,
     /// Operations.
     pub ops: u64,
@@ -70,70 +71,70 @@ pub struct Missed {
     pub bytes: u64,
 }
 
-/// About a second of everything.
+/// The accounts of about a second.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Sample {
-    /// Counted from 1; 0 is the empty one before all others.
+    /// Counted from 1; 0 is the empty sample before the first.
     pub number: u64,
-    /// How long it is.
+    /// The time that it covers.
     pub length: Span,
-    /// Objects with requests, and those with floors.
+    /// Objects with requests or floors.
     pub objects: BTreeMap<ObjectId, Seen>,
-    /// The gate at its end.
+    /// The gate's state at its end.
     pub gate: GateStatus,
-    /// What each partition of the cache did in it, by number.
+    /// The counters of each cache partition in it, by number.
     pub cache: BTreeMap<u32, CacheSeen>,
 }
 
-/// What a partition of the cache did, in pages, and what it holds.
+/// Counters of a cache partition, in pages, and its sizes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheSeen {
-    /// Asked for and there.
+    /// Pages asked for and found.
     pub hits: u64,
-    /// Asked for and not there.
+    /// Pages asked for and not found.
     pub misses: u64,
-    /// That came in.
+    /// Pages added.
     pub inserted: u64,
-    /// That went for others.
+    /// Pages dropped to make room.
     pub evicted: u64,
-    /// That went because what they held was changed or is gone.
+    /// Pages dropped because their data changed or was deleted.
     pub invalidated: u64,
-    /// Missed in memory and found in the second level.
+    /// Pages not in memory but found in the second level.
     pub second_hits: u64,
-    /// What it may hold.
+    /// Its limit.
     pub size: Bytes,
-    /// What it holds.
+    /// What it holds in memory.
     pub resident: Bytes,
-    /// What it has in the second level.
+    /// What it holds in the second level.
     pub second_resident: Bytes,
 }
 
-/// The second level of the cache, in pages since the server began.
+/// The second level of the cache; counters are in pages since the server started.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct SecondSeen {
     /// Its file or device.
     pub path: String,
-    /// Why it was turned off, where it was.
+    /// Why it was switched off, if it was.
     pub failed: Option<String>,
-    /// What it may hold.
+    /// Its capacity.
     pub size: Bytes,
-    /// Missed in memory and found there.
+    /// Pages not in memory but found there.
     pub hits: u64,
-    /// Written to it.
+    /// Pages written to it.
     pub written: u64,
-    /// Not written, because they had been asked for only once.
+    /// Pages not written because they had been asked for only once.
     pub unused: u64,
-    /// Not written, because of the bound of a day or because it was behind.
+    /// Pages not written because of the daily bound, or because writing had fallen behind.
     pub spared: u64,
-    /// That went for others.
+    /// Pages dropped to make room.
     pub evicted: u64,
-    /// That went because what they held was changed or is gone.
+    /// Pages dropped because their data changed or was deleted.
     pub invalidated: u64,
 }
 
 impl CacheSeen {
-    /// What came of it since it was as `before`. A partition that was made anew meanwhile begins at
-    /// nothing.
+    /// The difference to the earlier counters `before`. A partition that was made anew meanwhile
+    /// starts at zero.
     #[must_use]
     pub fn since(self, before: CacheSeen) -> CacheSeen {
         let began = if self.hits < before.hits || self.misses < before.misses { CacheSeen::default() } else { before };
@@ -150,7 +151,7 @@ impl CacheSeen {
 }
 
 impl Sample {
-    /// What a partition did, by the second.
+    /// Counters of a partition, per second.
     pub fn cache_of(&self, partition: u32) -> CacheSeen {
         let seen = self.cache.get(&partition).copied().unwrap_or_default();
         let per_second = |count: u64| {
@@ -169,17 +170,17 @@ impl Sample {
     }
 }
 
-/// What takes a device about as long: mostly reads or not, and the binary logarithm of their mean
-/// size; 0 for none.
+/// Requests that take a device about the same time: whether most are reads, and the binary
+/// logarithm of their mean size (0 if there are none).
 pub type SampleKind = (bool, u32);
 
 impl Seen {
-    /// Nothing but how a floor fared.
+    /// Only the state of a floor.
     pub fn of_floor(floor: FloorState) -> Seen {
         Seen { floor, ..Seen::default() }
     }
 
-    /// Adds what happened in `length`.
+    /// Adds an account that covers `length`.
     pub fn add(&mut self, account: &qos::ObjectAccount, length: Span) {
         add(&mut self.reads, account.reads);
         add(&mut self.writes, account.writes);
@@ -196,7 +197,7 @@ impl Seen {
         self.missed.add(account.floor, length);
     }
 
-    /// Adds what happened to another object in the same time; the floor stays.
+    /// Adds what happened to another object in the same time; the floor is kept.
     pub fn join(&mut self, other: &Seen) {
         add(&mut self.reads, other.reads);
         add(&mut self.writes, other.writes);
@@ -216,8 +217,8 @@ impl Seen {
         self.missed.bytes += other.missed.bytes;
     }
 
-    /// Where the time of those that ended went, summed. What they waited in the gate is divided as
-    /// the waiting of the sample's time was.
+    /// Where the time of completed requests went, summed. Their time in the gate is divided in the
+    /// proportion of the sample's waiting times.
     pub fn spent(&self) -> Latency {
         let waited = self.waited_for(|_| true);
         let part = |kind: fn(Cause) -> bool| share(self.queued, self.waited_for(kind), waited);
@@ -227,7 +228,7 @@ impl Seen {
         Latency { network: self.network, qos_max, qos_min, store, disk: self.service }
     }
 
-    /// As it is kept.
+    /// The figures for the history.
     pub fn figures(&self) -> Figures {
         let us = |span: Span| span.as_nanos() / 1000;
         let spent = self.spent();
@@ -266,32 +267,32 @@ impl Seen {
         ((thousandths + 500) / 1000) as u64
     }
 
-    /// A request's mean time in the gate and in the device.
+    /// Mean time of a request in the gate and in the device.
     pub fn times(&self) -> (Span, Span) {
         let requests = self.completed.max(1);
         (self.queued / requests, self.service / requests)
     }
 
-    /// Whether the device took twice as long as it can: more requests at a time would only have
-    /// waited there.
+    /// Whether the device took more than twice its best time: then a deeper queue would only add
+    /// waiting there.
     pub fn is_device_busy(&self) -> bool {
         self.service > self.at_best * 2
     }
 
-    /// What the device is compared by.
+    /// The kind of its requests, for comparing the device's times.
     pub fn kind(&self) -> SampleKind {
         let size = self.bytes().checked_div(self.ops()).and_then(u64::checked_ilog2);
         (self.reads.ops * 2 > self.ops(), size.unwrap_or(0))
     }
 
-    /// Waiting time for causes of a kind.
+    /// Waiting time for causes that satisfy `kind`.
     pub fn waited_for(&self, kind: impl Fn(Cause) -> bool) -> Span {
         self.waited.iter().filter(|(cause, _)| kind(**cause)).map(|(_, span)| *span).sum()
     }
 }
 
 impl Missed {
-    /// Adds how a floor fared for a time.
+    /// Adds the state of a floor that lasted for `length`.
     fn add(&mut self, floor: FloorState, length: Span) {
         let FloorState::Short { served, wanted, kind, why } = floor else { return };
         if !matches!(why, Shortage::Overcommitted { .. } | Shortage::Adjusting) {
@@ -306,7 +307,7 @@ impl Missed {
     }
 }
 
-/// `whole × part / all`; nothing of nothing.
+/// `whole × part / all`; zero if `all` is zero.
 fn share(whole: Span, part: Span, all: Span) -> Span {
     let product = u128::from(whole.as_nanos()) * u128::from(part.as_nanos());
     Span::from_nanos(product.checked_div(u128::from(all.as_nanos())).unwrap_or(0) as u64)
@@ -317,11 +318,12 @@ fn add(sum: &mut Tally, more: Tally) {
     sum.bytes = sum.bytes.saturating_add(more.bytes);
 }
 
-/// From this part of the waiting on the stalls are told and not the ceiling: one in this many.
+/// If stalls have at least this part of the waiting, they are reported in place of the ceiling: one
+/// in this many.
 const STALLS_TOLD: u64 = 20;
 
-/// What requests waited for most. A ceiling that was missed by a twentieth and more because the
-/// server did not run is not what held its object back to less than it.
+/// The cause that requests waited for longest. If a twentieth or more of the wait was for stalls of
+/// the server, a ceiling is not what held the object back.
 pub fn main_cause(waited: impl Iterator<Item = (Cause, Span)>) -> Option<Cause> {
     let (mut most, mut all, mut stalled) = (None, Span::ZERO, Span::ZERO);
     for (cause, span) in waited {

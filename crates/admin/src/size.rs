@@ -1,12 +1,12 @@
-//! Sizes as adaptive policies see them: what is allocated is known here, what is used is asked of
-//! the pool.
+//! Sizes as adaptive policies see them: allocated sizes are known here, used sizes are asked of the
+//! pool.
 
 use super::{AdminError, Administration, At, Errand, Obstacle, whole};
 use block::{Bytes, ObjectId, Time};
 use ontap::value::{NewSize, SizeUnits};
 use qos::{Edit, Object, ObjectKind, Registry};
 
-/// Sizes of volumes, LUNs and files are rounded up to whole blocks of this many bytes: what a
+/// Sizes of volumes, LUNs and files are rounded up to whole blocks of this many bytes, which a
 /// device never splits.
 const BLOCK: u64 = 4096;
 
@@ -15,7 +15,7 @@ const VOLUME_MAX: u64 = 300 << 40;
 
 /// The largest LUN or file: 128 TiB.
 pub const LEAF_BYTES_MAX: u64 = 128 << 40;
-/// Bytes of a volume's tree for the files of its clients: it takes what is written of it.
+/// Size of a volume's tree for clients' files: it occupies only what is written.
 pub const FILES_BYTES: u64 = LEAF_BYTES_MAX;
 
 /// The size of a volume as typed, in bytes.
@@ -28,12 +28,12 @@ pub(super) fn leaf_bytes(size: ontap::value::UnitSize, units: SizeUnits) -> Resu
     new_leaf_bytes(size.into(), 0, units)
 }
 
-/// The same of a size that may be relative to what there `was`.
+/// The same for a size that may be relative to the present one, `was`.
 pub(super) fn new_volume_bytes(size: NewSize, was: u64, units: SizeUnits) -> Result<u64, AdminError> {
     new_bytes(size, was, units, VOLUME_MAX, "a volume has")
 }
 
-/// The same of a LUN or file.
+/// The same for a LUN or file.
 pub(super) fn new_leaf_bytes(size: NewSize, was: u64, units: SizeUnits) -> Result<u64, AdminError> {
     new_bytes(size, was, units, LEAF_BYTES_MAX, "a LUN or file has")
 }
@@ -49,8 +49,8 @@ fn new_bytes(size: NewSize, was: u64, units: SizeUnits, max: u64, who: &str) -> 
 }
 
 impl Administration {
-    /// Takes in what every object under an adaptive policy uses now, and evaluates the policies
-    /// that are due. To be called from time to time; the edits are for the scheduler.
+    /// Measures every object under an adaptive policy and evaluates the policies that are due. To
+    /// be called regularly; the edits are for the scheduler.
     #[must_use = "the edits must reach the scheduler"]
     pub fn follow_sizes(&mut self, now: Time, used: &dyn Fn(ObjectId) -> u64) -> Vec<Edit> {
         let adaptive: Vec<ObjectId> =
@@ -59,22 +59,21 @@ impl Administration {
             take_in(&mut self.registry, object, now, used);
         }
         let mut edits = Vec::new();
-        // A bounded number at a time; all that are due now, or the last of many objects would wait
-        // for minutes.
+        // Each evaluation is bounded in number, so repeat until none is due; otherwise the last of
+        // many objects would wait for minutes.
         while self.registry.next_evaluation().is_some_and(|at| at <= now) {
             edits.extend(self.registry.evaluate(now).edits);
         }
         edits
     }
 
-    /// The bytes that an object takes with all that is in it; `used` says it of each LUN and file,
-    /// and of each volume for the files of its clients.
+    /// Bytes that an object and everything in it use. `used` returns those of a LUN or file, and
+    /// those of clients' files for a volume.
     pub fn used_in(&self, object: ObjectId, used: &dyn Fn(ObjectId) -> u64) -> u64 {
         used_in(&self.registry, object, used)
     }
 
-    /// The space that every volume uses, by path; `used` says it as for
-    /// [`Administration::used_in`].
+    /// The space that each volume uses, by path; `used` is as for [`Administration::used_in`].
     pub fn used_by_volume(&self, used: &dyn Fn(ObjectId) -> u64) -> Vec<(String, Bytes)> {
         let volumes = self.registry.objects().filter(|object| object.kind() == ObjectKind::Volume);
         let told = |volume: &Object| {
@@ -85,19 +84,19 @@ impl Administration {
 }
 
 impl Errand<'_> {
-    /// Bytes that an object takes, with all that is in it.
+    /// Bytes that an object and everything in it use.
     pub(super) fn used_in(&self, object: ObjectId) -> u64 {
         used_in(self.registry, object, &|leaf| self.at.world.used(leaf))
     }
 
-    /// Has the registry know what an object uses now, so that a policy attached or changed now goes
-    /// by it.
+    /// Updates the used size of an object in the registry, for a policy that is attached or changed
+    /// now.
     pub(super) fn measure(&mut self, object: ObjectId) {
         let At { now, world, .. } = self.at;
         take_in(self.registry, object, now, &|leaf| world.used(leaf));
     }
 
-    /// Whether an object's own policy goes by its sizes.
+    /// Whether an object's own policy depends on its sizes.
     pub(super) fn follows_size(&self, object: ObjectId) -> bool {
         self.registry.object(object).is_some_and(|object| is_adaptive(self.registry, object))
     }
@@ -106,7 +105,7 @@ impl Errand<'_> {
 fn take_in(registry: &mut Registry, id: ObjectId, now: Time, used: &dyn Fn(ObjectId) -> u64) {
     let Some(object) = registry.object(id).filter(|object| object.kind().has_size()) else { return };
     let used = used_in(registry, id, used);
-    // To a file of clients nothing is allocated beyond what it takes.
+    // A clients' file is allocated only what it uses.
     let allocated = if object.kind() == ObjectKind::ClientFile { used } else { object.size().allocated.0 };
     let size = whole(allocated, used);
     registry.set_size(id, size, now).expect("it exists and its kind has a size");
@@ -117,7 +116,7 @@ fn used_in(registry: &Registry, object: ObjectId, used: &dyn Fn(ObjectId) -> u64
         Some(object) if object.kind().is_leaf() => used(object.id()),
         Some(object) => {
             let own = if object.kind() == ObjectKind::Volume { used(object.id()) } else { 0 };
-            // What is in files of clients is in its own.
+            // The volume's own tree includes clients' files.
             let counts = |child: &ObjectId| registry.object(*child).is_none_or(|c| c.kind() != ObjectKind::ClientFile);
             own + object.children().filter(counts).map(|child| used_in(registry, child, used)).sum::<u64>()
         }
@@ -163,8 +162,8 @@ mod tests {
         found.map_or((None, None), |(_, limits)| (limits.floor_iops, limits.ceiling_iops))
     }
 
-    /// The published examples, exactly, by the line that an administrator types; and what the same
-    /// lines come to where a GB is 2^30 bytes in sizes and in rates alike.
+    /// The published examples, exactly, from the command line; and the results of the same commands
+    /// if a GB is 2^30 bytes both in sizes and in rates.
     #[test]
     fn a_typed_size_and_a_rate_count_in_the_same_units() {
         // 100/1000 TB: 100 and 150. 100/1024 TB: 97.6 and 146.4, cut. 10 TB is ten of either.
@@ -186,8 +185,8 @@ mod tests {
         assert_eq!(in_force(&administration, "w"), (Some(75_000), Some(75_000)));
     }
 
-    /// A size in bytes or in units with an `i` is what it is: 100 GiB at 1500 per TB is 161 decimal
-    /// and 146 binary.
+    /// A size in bytes or in units with an `i` is exact: 100 GiB at 1500 per TB is 161 in decimal
+    /// and 146 in binary units.
     #[test]
     fn a_size_in_bytes_is_taken_as_it_is() {
         for (units, ceiling) in [(Units::Decimal, 161), (Units::Binary, 146)] {
@@ -225,8 +224,8 @@ mod tests {
         assert!(told("volume create w -size 18447PB").unwrap_err().contains("18447PB"), "more than 2^64");
     }
 
-    /// What LUNs and files use is their volume's, wherever they are in it; an empty volume uses
-    /// nothing.
+    /// The space that LUNs and files use counts for their volume, wherever they are in it; an empty
+    /// volume uses nothing.
     #[test]
     fn a_volume_uses_what_is_in_it() {
         let mut administration = administration(Units::Decimal);
@@ -271,8 +270,8 @@ mod tests {
         }
     }
 
-    /// Two volumes, of two LUNs and of one, and a snapshot of each. Counted are the LUNs that are
-    /// asked for what they use, and the snapshots for what is theirs alone.
+    /// Two volumes, with two LUNs and one, and a snapshot of each. Counts the LUNs whose used space
+    /// is asked for, and the snapshots whose own space is.
     #[test]
     fn sizes_are_measured_only_for_rows_and_rules_that_need_them() {
         let mut administration = administration(Units::Decimal);
@@ -320,8 +319,8 @@ mod tests {
         assert!(answer.contains("Snapshot Size: 3.15MB"), "{answer}");
     }
 
-    /// Growth of what is used is followed after four minutes and not before, and less than 10 IOPS
-    /// is no growth.
+    /// Growth of used space is followed after four minutes, not before, and a change of less than
+    /// 10 IOPS is ignored.
     #[test]
     fn what_is_used_is_followed_in_time() {
         let mut administration = administration(Units::Decimal);

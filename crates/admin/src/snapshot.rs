@@ -63,8 +63,8 @@ impl Errand<'_> {
         Ok(Answer::default())
     }
 
-    /// The volume has what it had: LUNs and files that came later are gone, those that were deleted
-    /// are there again. Other snapshots stay.
+    /// Restores a volume: LUNs and files that were made later are deleted, those that were deleted
+    /// are made again. Other snapshots stay.
     fn restore_snapshot(&mut self, restore: &SnapshotRestore) -> Result<Answer, AdminError> {
         let snapshot = self.known_snapshot(restore.vserver.as_ref(), &restore.volume, &restore.snapshot)?;
         self.forced = restore.force.0;
@@ -107,7 +107,7 @@ impl Errand<'_> {
         Ok(Answer::default())
     }
 
-    /// Bytes that a volume must have for what a snapshot has.
+    /// Bytes that a volume must have for the contents of a leaf.
     pub(super) fn needed_by(&self, leaf: &SnapshotLeaf) -> u64 {
         if leaf.is_files() { self.at.world.used(leaf.tree) } else { leaf.size }
     }
@@ -120,7 +120,7 @@ impl Errand<'_> {
         Ok(())
     }
 
-    /// What was there is gone or has another name: it is a new one, with no policy of its own.
+    /// The original was deleted or renamed: makes a new object, with no policy of its own.
     fn make_again(&mut self, volume: ObjectId, leaf: &SnapshotLeaf) -> Result<(), AdminError> {
         let object = self.plant(volume, leaf)?;
         if !leaf.is_files() {
@@ -130,8 +130,8 @@ impl Errand<'_> {
         Ok(())
     }
 
-    /// A new LUN or file in a volume that shares what `leaf` has, in no policy group; its qtree is
-    /// made if need be.
+    /// Makes a LUN or file in a volume that shares the contents of `leaf`, in no policy group. Its
+    /// qtree is made if necessary.
     pub(super) fn plant(&mut self, volume: ObjectId, leaf: &SnapshotLeaf) -> Result<ObjectId, AdminError> {
         if leaf.is_files() {
             self.share(leaf.clone(), volume, false);
@@ -146,7 +146,7 @@ impl Errand<'_> {
         self.plant_at(volume, &leaf.path(), leaf)
     }
 
-    /// The same at another path from the root of the volume.
+    /// The same at another path, from the root of the volume.
     pub(super) fn plant_at(
         &mut self,
         volume: ObjectId,
@@ -169,14 +169,14 @@ impl Errand<'_> {
         Ok(object)
     }
 
-    /// Has `tree` share what a LUN or file has.
+    /// Has `tree` share the contents of a LUN or file.
     fn share(&mut self, leaf: SnapshotLeaf, tree: ObjectId, frozen: bool) -> SnapshotLeaf {
         self.lead_to(Effect::Share { object: tree, from: leaf.tree, size: leaf.size, frozen });
         SnapshotLeaf { tree, ..leaf }
     }
 
-    /// What clients made on a volume, and its LUNs and files, each as a snapshot would have it,
-    /// with its own tree.
+    /// Clients' files of a volume, and its LUNs and files, as leaves of a snapshot with their own
+    /// trees.
     pub(super) fn leaves_in(&self, volume: ObjectId) -> Vec<SnapshotLeaf> {
         let objects = self.registry.objects().filter(|object| object.kind().has_tree());
         let leaf = |object: &Object| SnapshotLeaf {
@@ -206,7 +206,7 @@ impl Errand<'_> {
         })
     }
 
-    /// Whether nothing would be lost with a volume.
+    /// Checks that a volume has no snapshots, which would be lost with it.
     pub(super) fn check_no_snapshots(&self, volume: ObjectId) -> Result<(), AdminError> {
         let held: Vec<_> = self.snapshots.of(volume).map(|snapshot| snapshot.name.clone()).collect();
         if held.is_empty() {
@@ -228,7 +228,7 @@ impl Errand<'_> {
         }
     }
 
-    /// Whether a volume could hold LUNs and files of `size` bytes in all.
+    /// Checks that a volume can hold LUNs and files of `size` bytes in all.
     fn check_fits(&self, volume: ObjectId, size: u64) -> Result<(), AdminError> {
         let all = self.registry.object(volume).map_or(0, |object| object.size().allocated.0);
         if size <= all {
@@ -261,26 +261,26 @@ impl Errand<'_> {
 }
 
 impl SnapshotLeaf {
-    /// What clients made on a volume: its tree has the volume's number.
+    /// The leaf of a volume's clients' files, whose tree has the volume's number.
     fn files(volume: ObjectId) -> SnapshotLeaf {
         let (kind, size) = (ObjectKind::Volume, FILES_BYTES);
         SnapshotLeaf { tree: volume, kind, qtree: None, name: ".".into(), size, os_type: Default::default() }
     }
 
-    /// Whether it is what clients made, and no LUN or file.
+    /// Whether it stands for clients' files, and not for a LUN or file.
     pub(super) fn is_files(&self) -> bool {
         self.kind == ObjectKind::Volume
     }
 
-    /// From the root of its volume: `/lun1`, `/qtree1/lun1`.
+    /// Its path from the root of its volume: `/lun1`, `/qtree1/lun1`.
     pub(super) fn path(&self) -> String {
         let folder = self.qtree.as_ref().map_or(String::new(), |qtree| format!("/{qtree}"));
         format!("{folder}/{}", self.name)
     }
 }
 
-/// The LUN or file at a path from the root of its volume, of those of a place. `what` is done with
-/// it, which is not done with single files that clients made.
+/// The LUN or file at a path from the root of its volume, among `leaves`. `what` names the
+/// operation for the refusal of single clients' files, for which it is not supported.
 pub(super) fn leaf_at<'a>(
     leaves: &'a [SnapshotLeaf],
     path: &str,

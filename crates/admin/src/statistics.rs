@@ -1,7 +1,8 @@
-//! `qos statistics`: what the gate said of the last second, by policy group, workload or volume.
+//! `qos statistics`: the gate's account of the last second, by policy group, workload or volume.
 //!
 //! An operation counts for the nearest object in a policy group on the way up from its LUN or file,
-//! so that the rows sum up to the total. What no policy applies to is the row `User-Best-Effort`.
+//! so that the rows add up to the total. Operations under no policy are in the row
+//! `User-Best-Effort`.
 
 use super::workload::workload_name;
 use super::{AdminError, Answer, Errand, Obstacle, path_of};
@@ -13,13 +14,13 @@ use ontap::show::{FloorStatus, HeldBy, Measured, Statistics, Waits};
 use qos::{FloorState, GateStatus, GroupId, Object, ObjectKind, Shortage};
 use std::collections::BTreeMap;
 
-/// The name of the one node that there is.
+/// The name of the only node.
 pub const NODE: &str = "seawall";
-/// Where no policy applies.
+/// The row for what is under no policy.
 const BEST_EFFORT: &str = "User-Best-Effort";
 
 impl Errand<'_> {
-    /// One iteration. How often is up to whoever sends the answers.
+    /// One iteration; whoever sends the answers repeats it.
     pub(super) fn statistics(&mut self, show: &StatisticsShow) -> Result<Answer, AdminError> {
         if let Some(node) = show.node.as_ref().filter(|node| node.as_str() != NODE) {
             let text = format!("there is no node {node}; the only one is {NODE}");
@@ -37,7 +38,7 @@ impl Errand<'_> {
     }
 }
 
-/// What was done in a sample's time, to be told by the names of today.
+/// A sample, reported with the present names of objects.
 struct Work<'a, 'e> {
     errand: &'a Errand<'e>,
     sample: &'a Sample,
@@ -95,13 +96,13 @@ impl Work<'_, '_> {
         Ok(volumes.iter().map(|v| self.measured(workload_name(v), Some(v.id()), &sums[&v.id()])).collect())
     }
 
-    /// Nothing but how an object's own floor fared.
+    /// Only the state of an object's own floor.
     fn floor_of(&self, object: ObjectId) -> Seen {
         let floor = self.sample.objects.get(&object).map_or(FloorState::NotSet, |seen| seen.floor);
         Seen::of_floor(floor)
     }
 
-    /// The object whose policy group is nearest to an object.
+    /// The nearest object on the path of an object that is in a policy group.
     fn nearest(&self, object: ObjectId) -> Option<&Object> {
         self.errand.registry.path(object).find(|above| above.membership().is_some())
     }
@@ -127,10 +128,10 @@ impl Work<'_, '_> {
         }
     }
 
-    /// What held it back: what it waited for in the gate if that was more than half of all the time
-    /// spent, else the device if that took more than twice as long as it can, else its own depth.
-    /// The last two are a guess: nobody knows what one more request would have got, and a device
-    /// that was never seen idle is not known to be busy.
+    /// What held it back: the main cause in the gate, if that took more than half of the time; else
+    /// the device, if it took more than twice its best time; else the client's own depth. The last
+    /// two are estimates: it is not known what one more request would have got, and a device that
+    /// was never seen idle is not known to be busy.
     fn held_by(&self, object: Option<ObjectId>, seen: &Seen, waited: Span) -> HeldBy {
         if seen.ops() == 0 && waited == Span::ZERO {
             return HeldBy::Nothing;
@@ -177,7 +178,7 @@ pub fn advice(gate: &GateStatus) -> Option<String> {
     Some(format!("the floors ask for {floors} together, and the most that the storage has shown is {best}"))
 }
 
-/// A request's mean time as the tables have it.
+/// The mean times of a request, for the tables.
 pub(super) fn waits(mean: Latency) -> Waits {
     Waits {
         network_ns: mean.network.as_nanos(),

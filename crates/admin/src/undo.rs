@@ -1,26 +1,26 @@
-//! The way back from a command: what it replaced, and whose records that concerns.
+//! The inverse of a command: the records that it replaced.
 
 use crate::{CachePartition, ObjectDetails, Snapshot};
 use block::ObjectId;
 use qos::GroupId;
 use std::collections::BTreeSet;
 
-/// What brings an administration back to where it was before a command. It is as large as the
-/// change was.
+/// The change that returns an administration to its state before a command. It is as large as the
+/// command's change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Undo {
     pub(crate) registry: qos::Undo,
-    /// What was under a number, in the order of the changes.
+    /// Previous snapshots by number, in the order of the changes.
     pub(crate) snapshots: Vec<(u32, Option<Snapshot>)>,
-    /// Whether a LUN was offline, likewise.
+    /// Whether LUNs were offline, in the order of the changes.
     pub(crate) offline: Vec<(ObjectId, bool)>,
-    /// What was under a partition's number, likewise.
+    /// Previous cache partitions by number, in the order of the changes.
     pub(crate) partitions: Vec<(u32, Option<CachePartition>)>,
-    /// What was kept of an object, likewise.
+    /// Previous details of objects, in the order of the changes.
     pub(crate) details: Vec<(ObjectId, Option<ObjectDetails>)>,
 }
 
-/// Whose records a command may have changed. All others are as they were.
+/// The records that a command may have changed; all others are as they were.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Touched {
     /// Objects.
@@ -34,7 +34,7 @@ pub struct Touched {
 }
 
 impl Undo {
-    /// Whose records it brings back.
+    /// The records that it restores.
     pub fn touched(&self) -> Touched {
         let qos::Touched { mut objects, groups } = self.registry.touched();
         objects.extend(self.offline.iter().map(|(lun, _)| *lun).chain(self.details.iter().map(|(object, _)| *object)));
@@ -42,7 +42,7 @@ impl Undo {
         Touched { objects, groups, snapshots, partitions: self.partitions.iter().map(|(id, _)| *id).collect() }
     }
 
-    /// How many steps it takes, for tests of what a command costs.
+    /// Number of its steps, for tests of what a command costs.
     pub fn len(&self) -> usize {
         self.registry.len() + self.snapshots.len() + self.offline.len() + self.partitions.len() + self.details.len()
     }

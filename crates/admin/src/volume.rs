@@ -1,4 +1,4 @@
-//! `volume`: volumes. A volume bounds the sizes of its LUNs and files together.
+//! `volume`: volumes. A volume's size limits the sum of the sizes of its LUNs and files.
 
 use super::{
     AdminError, Answer, Assigned, Deed, Effect, Errand, FILES_BYTES, ObjectDetails, Obstacle, Top, list, path_of,
@@ -11,7 +11,7 @@ use ontap::show::{DfRow, Listing, VolumeRow, size as size_text};
 use ontap::value::{Count, JunctionPath, NewSize, ObjectName, UnixPermissions};
 use qos::{Object, ObjectKind};
 
-/// The size of a volume that is made without one: ONTAP's own default.
+/// The size of a volume that is made without one, as in ONTAP.
 const DEFAULT_SIZE: u64 = 20 << 20;
 
 impl Errand<'_> {
@@ -83,7 +83,7 @@ impl Errand<'_> {
         Ok(Deed::VolumesModified(volumes.len()).into())
     }
 
-    /// Has the folder at a volume's top be whose it is said to be.
+    /// Sets owner and permissions of a volume's top folder.
     fn permit(&mut self, object: ObjectId, asked: (Option<Count>, Option<Count>, Option<UnixPermissions>)) {
         let (user, group) = (asked.0.map(|count| count.0), asked.1.map(|count| count.0));
         let mode = asked.2.map(UnixPermissions::mode);
@@ -92,7 +92,7 @@ impl Errand<'_> {
         }
     }
 
-    /// A volume's new size; returns it.
+    /// Changes a volume's size; returns the new size.
     fn resize_volume(&mut self, volume: ObjectId, size: NewSize) -> Result<u64, AdminError> {
         let size = new_volume_bytes(size, self.size_of(volume), self.units)?;
         self.check_volume_holds(volume, size)?;
@@ -115,7 +115,7 @@ impl Errand<'_> {
         Ok(Answer::Text(format!("vol size: Volume \"{svm}:{name}\" {is} {}.\n", size_text(bytes, self.units))))
     }
 
-    /// Gives it a place in its SVM's name space, in place of the one that it has, or takes it away.
+    /// Sets, moves or removes a volume's place in its SVM's name space.
     fn mount_volume(
         &mut self,
         vserver: Option<&ObjectName>,
@@ -150,7 +150,7 @@ impl Errand<'_> {
         Ok(Answer::default())
     }
 
-    /// The volume of that name.
+    /// Finds the volume of that name.
     pub(super) fn known_volume(&self, svm: ObjectId, name: &str) -> Result<ObjectId, AdminError> {
         self.registry.find_volume(svm, name).ok_or_else(|| self.no_volume(svm, name))
     }
@@ -162,7 +162,7 @@ impl Errand<'_> {
         Obstacle::NoVolume.told(text).given(name).about(svm).into()
     }
 
-    /// Whether the LUNs and files of a volume fit into `size` bytes.
+    /// Checks that the LUNs and files of a volume fit in `size` bytes.
     fn check_volume_holds(&self, volume: ObjectId, size: u64) -> Result<(), AdminError> {
         let taken = self.taken_in(volume) + self.at.world.files(volume).bytes;
         if taken <= size {
@@ -208,8 +208,7 @@ mod tests {
     use crate::Effect;
     use block::Time;
 
-    /// A volume is deleted only when it is empty, so that no LUN goes unnoticed and no file is left
-    /// behind.
+    /// A volume can be deleted only when it is empty, so that no LUN or file is lost unnoticed.
     #[test]
     fn a_volume_with_luns_stays() {
         let mut administration = Administration::new(qos::RegistrySettings::default());
@@ -223,8 +222,8 @@ mod tests {
         assert!(run("lun show").unwrap().answer.text().contains("currently empty"));
     }
 
-    /// The grammar and the registry each have the rule; the longest name that one takes is the
-    /// longest of the other.
+    /// The grammar and the registry both limit names; the longest name that one accepts is the
+    /// longest that the other does.
     #[test]
     fn the_longest_names_are_taken() {
         let mut administration = Administration::new(qos::RegistrySettings::default());
@@ -246,8 +245,8 @@ mod tests {
         assert!(refused.contains("1 to 127 letters"), "{refused}");
     }
 
-    /// Of several SVMs the one is meant that alone has a volume of that name; two that have it have
-    /// to be told apart, and a new volume has no name yet to go by.
+    /// With several SVMs, a volume's name suffices if one SVM alone has it. If two have it, the SVM
+    /// must be given; and for a new volume there is no name to go by.
     #[test]
     fn a_name_that_one_svm_has_needs_no_vserver() {
         let mut administration = Administration::new(qos::RegistrySettings::default());
@@ -277,7 +276,7 @@ mod tests {
         for (line, told) in [
             ("volume delete both", "several SVMs have a volume both: svm01, svm02; say which with -vserver"),
             ("volume modify vol* -size 2GB", "several SVMs have a volume vol*: svm01, svm02"),
-            // A list has no such parameter: each of its volumes may have its SVM with it.
+            // Lists have no such parameter, but each of their volumes may be given with its SVM.
             ("cache partition create fast -size 1MB -volumes vol1,both", "write svm01:both or svm02:both"),
             ("volume delete none", "no SVM has a volume none"),
             ("volume create new -size 1GB", "say which with -vserver"),

@@ -1,4 +1,5 @@
-//! `qos workload` and `qos settings`: the streams that policies apply to, and how floors are kept.
+//! `qos workload` and `qos settings`: the workloads that policies apply to, and how floors are
+//! enforced.
 
 use super::policy_group::latency_shown;
 use super::{AdminError, Answer, Errand, Obstacle};
@@ -11,7 +12,7 @@ use qos::{Object, ObjectKind, PeakMode};
 impl Errand<'_> {
     pub(super) fn workload(&mut self, command: WorkloadCommand) -> Result<Answer, AdminError> {
         match command {
-            // The scheduler has one way, which is that of the second version: floors are kept at
+            // The scheduler implements only the second version's behaviour: floors are enforced at
             // any load.
             WorkloadCommand::ThroughputFloors(floors) if floors.enable => Ok(Answer::default()),
             WorkloadCommand::ThroughputFloors(_) => Err(Obstacle::FloorsAlwaysKept
@@ -27,7 +28,7 @@ impl Errand<'_> {
         }
     }
 
-    /// An object in a policy group is a workload.
+    /// A row for an object in a policy group.
     fn workload_row(&self, object: &Object) -> Option<WorkloadRow> {
         let group = self.registry.group_of(object.membership()?.group)?;
         let (volume, qtree) = self.place_of(object.id());
@@ -63,7 +64,7 @@ impl Errand<'_> {
 
 /// `vol1-wid7`
 pub fn workload_name(object: &Object) -> String {
-    // A file's name may be a path; its last part tells it apart well enough beside the number.
+    // A file's name may be a path; beside the number, its last part is clear enough.
     let name = object.name().rsplit('/').next().unwrap_or_default();
     format!("{name}-wid{}", object.id().0)
 }

@@ -1,4 +1,4 @@
-//! What a command is told of the world: when it runs, and what it may ask.
+//! The world as commands see it: the time, and what they may ask.
 
 use crate::{CacheSeen, Event, FileNode, LinkSeen, Login, LoginChange, Sample, SecondSeen};
 use ::history::{Figures, Slot};
@@ -8,171 +8,170 @@ use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
-/// The moment that a command runs at, and whom it asks.
+/// The time at which a command runs, and the world that it may ask.
 #[derive(Clone, Copy)]
 pub struct At<'a> {
-    /// By the scheduler's clock.
+    /// The time on the scheduler's clock.
     pub now: Time,
-    /// The date of the clock's zero, in seconds since the beginning of 1970.
+    /// The date of the clock's zero, in seconds since 1970.
     pub began: u64,
     /// Asked only for what a row of the answer or a rule needs.
     pub world: &'a dyn World,
 }
 
 impl At<'_> {
-    /// The date of now, in seconds since the beginning of 1970, for what is made now.
+    /// The present date, in seconds since 1970.
     pub fn date(&self) -> u64 {
         self.date_of(self.now)
     }
 
-    /// The date of a time of the scheduler's clock: the same whenever it is asked for.
+    /// The date of a time on the scheduler's clock; the same whenever it is asked for.
     pub fn date_of(&self, time: Time) -> u64 {
         self.began + time.as_nanos() / Span::SECOND.as_nanos()
     }
 }
 
-/// What the administration does not know by itself. Answers may cost something to get.
+/// What the administration does not know itself. Answers may be expensive.
 pub trait World {
-    /// Bytes that a LUN or file takes now, or what clients made on a volume.
+    /// Bytes that a LUN or file, or clients' files on a volume, use now.
     fn used(&self, leaf: ObjectId) -> u64;
 
-    /// What clients made on a volume; of a qtree, how much is at its top. Nothing where there are
-    /// no clients.
+    /// Figures of clients' files on a volume; for a qtree, the number of entries at its top. Zero
+    /// if there are no clients.
     fn files(&self, _volume: ObjectId) -> FilesSeen {
         FilesSeen::default()
     }
 
-    /// Whether clients made something of that name at the top of a volume or qtree: `NAME`,
+    /// Whether clients made an entry of that name at the top of a volume or qtree: `NAME`,
     /// `QTREE/NAME`.
     fn has_file(&self, _volume: ObjectId, _path: &str) -> bool {
         false
     }
 
-    /// The file that clients made at a path of a volume, `/FOLDER/…/NAME`.
+    /// The clients' file at a path of a volume, `/FOLDER/…/NAME`.
     fn client_file(&self, _volume: ObjectId, _path: &str) -> Option<ClientFile> {
         None
     }
 
-    /// Bytes that a file is long that clients made and that is an object.
+    /// The length in bytes of a clients' file that is an object.
     fn length(&self, _file: ObjectId) -> u64 {
         0
     }
 
-    /// Bytes that would come free with each of some snapshots' trees, together.
+    /// Bytes that deleting these snapshots' trees together would free.
     fn owned(&self, trees: &mut dyn Iterator<Item = ObjectId>) -> u64;
 
-    /// Connections that clients have to a LUN or file.
+    /// Number of client connections to a LUN or file.
     fn connections(&self, leaf: ObjectId) -> u64;
 
-    /// What the gate said of the last second.
+    /// The gate's account of the last second.
     fn sample(&self) -> Arc<Sample>;
 
-    /// What is kept of the last day and began at a moment or later, the oldest first: of each
-    /// object with all that is in it.
+    /// The slots of the last day that began at `since` or later, oldest first: for each object with
+    /// everything in it.
     fn day(&self, _since: Time) -> Vec<Arc<Slot>> {
         Vec::new()
     }
 
-    /// What an object did with all that is in it since the server began.
+    /// What an object and everything in it did since the server started.
     fn counted(&self, _object: ObjectId) -> Figures {
         Figures::default()
     }
 
-    /// What an object did by the hour, with all that is in it, as far as the pool has it; hours are
-    /// counted from the beginning of 1970. An error is a sentence.
+    /// What an object and everything in it did by the hour, as far as the pool has it. Hours are
+    /// counted from 1970. An error is a sentence.
     fn hours(&self, _named: &Named, _hours: Range<u64>) -> Result<Vec<HourDone>, String> {
         Ok(Vec::new())
     }
 
-    /// The server as a whole; nothing where there is none.
+    /// Figures of the server as a whole, if there is one.
     fn server(&self) -> Option<ServerSeen> {
         None
     }
 
-    /// An identifier that nobody else has.
+    /// A new unique identifier.
     fn uuid(&self) -> u128;
 
-    /// What came of each partition of the cache since it was made, by number; `None` where there is
-    /// no cache.
+    /// Counters of each cache partition since it was made, by number; `None` if there is no cache.
     fn cache(&self) -> Option<BTreeMap<u32, CacheSeen>> {
         None
     }
 
-    /// The limits of connections and what came of them, where there are connections.
+    /// The bandwidth limits of connections and their counters, if there are connections.
     fn link(&self) -> Option<LinkSeen> {
         None
     }
 
-    /// The second level of the cache, where there is one.
+    /// State of the cache's second level, if there is one.
     fn second_level(&self) -> Option<SecondSeen> {
         None
     }
 
-    /// What the server's memory is for; nothing where there is no server.
+    /// The parts of the server's memory; empty if there is no server.
     fn memory(&self) -> Vec<MemoryPart> {
         Vec::new()
     }
 
-    /// The most that all of these may take together, where something tells it.
+    /// Most memory for all of these together, if it is known.
     fn memory_most(&self) -> Option<Bytes> {
         None
     }
 
-    /// Who may log in, by name; nobody where there is no server. An error is a sentence.
+    /// All users, by name; empty if there is no server. An error is a sentence.
     fn logins(&self) -> Result<Vec<Login>, String> {
         Ok(Vec::new())
     }
 
-    /// Changes a user, durably; its password, where it needs one, is known there. An error is a
-    /// sentence, and nothing changed.
+    /// Changes a user, durably. The world knows the password, if one is needed. An error is a
+    /// sentence, and nothing has changed.
     fn change_login(&self, _change: &LoginChange) -> Result<(), String> {
         Err("users belong to a server, and there is none here".into())
     }
 
-    /// What the server noticed, the oldest first; nothing where there is no server.
+    /// The log of events, oldest first; empty if there is no server.
     fn events(&self) -> Vec<Arc<Event>> {
         Vec::new()
     }
 
-    /// The pool's name, where there is a pool.
+    /// The pool's name, if there is a pool.
     fn aggregate_name(&self) -> Option<String> {
         None
     }
 
-    /// The pool's name and space, where there is a pool.
+    /// The pool's name and space, if there is a pool.
     fn aggregate(&self) -> Option<Aggregate> {
         None
     }
 
-    /// What can still be written to a volume of `size` bytes that has `used`: no more than the pool
-    /// has left, because volumes are thin.
+    /// Bytes that can still be written to a volume of `size` bytes that has `used`: at most what
+    /// the pool has left, because volumes are thin-provisioned.
     fn left(&self, size: u64, used: u64) -> u64 {
         let of_pool = self.aggregate().map_or(u64::MAX, |pool| pool.available);
         size.saturating_sub(used).min(of_pool)
     }
 }
 
-/// What clients made on a volume.
+/// Figures of clients' files on a volume.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct FilesSeen {
     /// Files, folders and symbolic links.
     pub count: u64,
     /// Bytes of data in them.
     pub bytes: u64,
-    /// Whose the folder at the top is; nothing where there are no clients.
+    /// Owner and mode of the top folder; `None` if there are no clients.
     pub top: Option<Top>,
 }
 
-/// A file that clients made.
+/// A clients' file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ClientFile {
-    /// What it is in its volume's tree.
+    /// Its node in its volume's tree.
     pub node: FileNode,
-    /// Bytes that it takes.
+    /// Bytes that it uses.
     pub used: u64,
 }
 
-/// Whose the folder at the top of a volume is, and who may do what there.
+/// Owner and mode of a volume's top folder.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Top {
     /// Owner.
@@ -183,80 +182,80 @@ pub struct Top {
     pub mode: u32,
 }
 
-/// A server, and what was done since it began: sums of what there still is, and of everything.
+/// The figures of a server since it started: for objects and groups that still exist, and in total.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ServerSeen {
-    /// By object, with all that is in it.
+    /// By object, with everything in it.
     pub counted: BTreeMap<ObjectId, Figures>,
-    /// By policy group, the nearest one above; `None` where there is none.
+    /// By the nearest policy group above; `None` for what is in none.
     pub by_group: BTreeMap<Option<GroupId>, Figures>,
-    /// Altogether, of what is deleted too.
+    /// In total, including deleted objects.
     pub all: Figures,
     /// Processor time that the data thread used.
     pub cpu: Span,
-    /// Time by which it went on later than it asked to.
+    /// Time by which it woke up later than it had asked to.
     pub stalled: Span,
-    /// Time that it waited awake for the next request of a client in ping-pong.
+    /// Time that it busy-polled for a client in ping-pong.
     pub awake: Span,
-    /// How often it looked for work.
+    /// Turns of its event loop.
     pub turns: u64,
-    /// How often receives were held, so that one takes several requests.
+    /// How often receives were held back so that one takes several requests.
     pub holds: u64,
-    /// Connections that are open.
+    /// Open connections.
     pub connections: u32,
-    /// Memory that clients claim.
+    /// Memory that clients' requests claim.
     pub claimed: Bytes,
-    /// A flush of the pool has failed.
+    /// Whether a flush of the pool has failed.
     pub flush_failed: bool,
-    /// Additions to the hourly totals that failed.
+    /// Failed additions to the hourly totals.
     pub totals_failed: u64,
 }
 
-/// What some of the server's memory is for.
+/// A part of the server's memory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct MemoryPart {
     /// Its name.
     pub name: &'static str,
     /// The most that it may take; `None` where that grows with the pool.
     pub limit: Option<Bytes>,
-    /// The most that it may take now, while memory is short.
+    /// Its present limit, which is lower while memory is short.
     pub allowed: Option<Bytes>,
-    /// What it takes.
+    /// Its present use.
     pub used: Bytes,
 }
 
-/// What an object and its volume are called in what is kept by the hour.
+/// The names of an object and its volume in the hourly totals.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Named {
     /// The object's path.
     pub path: String,
-    /// Its volume's.
+    /// Its volume's path.
     pub volume: String,
 }
 
 /// What an object did in an hour.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HourDone {
-    /// Which, counted from the beginning of 1970.
+    /// The hour, counted from 1970.
     pub hour: u64,
-    /// Seconds of it that it was served.
+    /// Seconds of it for which the object was served.
     pub seconds: u64,
-    /// What was done.
+    /// The figures.
     pub figures: Figures,
 }
 
-/// A pool, as far as its space goes.
+/// The space of a pool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Aggregate {
     /// Its name.
     pub name: String,
-    /// What its data may take, in bytes.
+    /// Space for its data, in bytes.
     pub size: u64,
-    /// What they do not take of it, in bytes.
+    /// Unused space for its data, in bytes.
     pub available: u64,
 }
 
-/// What tests say that there is; nothing else is.
+/// The world of tests: what they set exists, and nothing else.
 #[cfg(test)]
 #[derive(Default)]
 pub(crate) struct Said {
@@ -295,7 +294,7 @@ impl World for Said {
     }
 }
 
-/// A world of sizes alone: no clients, no statistics.
+/// A world that knows only sizes: no clients, no statistics.
 pub(crate) struct Told<'a>(pub &'a dyn Fn(ObjectId) -> u64);
 
 impl World for Told<'_> {
@@ -315,7 +314,7 @@ impl World for Told<'_> {
         Arc::default()
     }
 
-    /// Nobody looks a group up by it in a run that ends with its process.
+    /// Nobody looks a group up by its identifier here.
     fn uuid(&self) -> u128 {
         0
     }

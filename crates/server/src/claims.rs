@@ -5,13 +5,13 @@
 //! been sent. Three rules:
 //!
 //! 1. A connection may claim more only if it then holds at most an eighth of what is free. So one
-//! connection can hold at most a ninth of all, the next a ninth of the rest, and after ten that
-//! never read a third is still free. Of `n` that do read, each gets one part in `n + 8`.
+//!    connection can hold at most a ninth of all, the next a ninth of the rest, and after ten that
+//!    never read a third is still free. Of `n` that do read, each gets one part in `n + 8`.
 //! 2. A connection that holds nothing gets its first request admitted as soon as it fits. Until
-//! then, no connection that holds something may claim more. So a large request is not starved by
-//! many small ones.
+//!    then, no connection that holds something may claim more. So a large request is not starved by
+//!    many small ones.
 //! 3. While a connection is kept waiting by rule 2, a connection whose transfer takes longer than
-//! the limit `patience` is closed. So nobody waits for ever.
+//!    the limit `patience` is closed. So nobody waits for ever.
 //!
 //! Two parts are never claimed: the receive buffers of all connections that may exist, and an
 //! eighth of the memory, for the read-modify-write of partial blocks and for fragmentation of the
