@@ -1,5 +1,5 @@
-//! What a request's body says, taken field by field: what is left at the end is refused by its
-//! name.
+//! A request's body, whose fields are taken one by one; a field that is left at the end is refused
+//! by name.
 
 use crate::problem::{Problem, code};
 use crate::setting::{Setting, of_method};
@@ -7,10 +7,10 @@ use ontap::value::ValueError;
 use serde_json::{Map, Value};
 use std::str::FromStr;
 
-/// An object of a body, and where it stands in it.
+/// An object of a body, and its position in it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Body {
-    /// `fixed.`, or nothing for the whole.
+    /// Prefix of its fields' dotted names, such as `fixed.`; empty for the whole body.
     place: String,
     fields: Map<String, Value>,
 }
@@ -22,17 +22,17 @@ impl From<Map<String, Value>> for Body {
 }
 
 impl Body {
-    /// The dotted name of a field in it.
+    /// The dotted name of a field.
     pub fn name(&self, field: &str) -> String {
         format!("{}{field}", self.place)
     }
 
-    /// Whether it says nothing.
+    /// Whether it has no fields.
     pub fn is_empty(&self) -> bool {
         self.fields.is_empty()
     }
 
-    /// The first of these fields that it has.
+    /// The first of these fields that is present.
     pub fn first_of(&self, fields: &[&'static str]) -> Option<&'static str> {
         fields.iter().copied().find(|field| self.fields.get(*field).is_some_and(|value| !value.is_null()))
     }
@@ -41,7 +41,7 @@ impl Body {
         self.fields.remove(field).filter(|value| !value.is_null())
     }
 
-    /// A text.
+    /// Takes a text.
     pub fn text(&mut self, field: &str) -> Result<Option<String>, Problem> {
         match self.take(field) {
             None => Ok(None),
@@ -50,10 +50,10 @@ impl Body {
         }
     }
 
-    /// Whether it has only fields that a method's body may have, each of its type.
+    /// Checks that all fields are allowed in a method's body and have the right type.
     ///
     /// # Errors
-    /// One is another, by its name.
+    /// A field is not; the message names it.
     pub fn check(&self, settings: &[Setting], method: &str) -> Result<(), Problem> {
         for (field, value) in self.fields.iter().filter(|(field, value)| *field != "_links" && !value.is_null()) {
             let name = self.name(field);
@@ -74,7 +74,7 @@ impl Body {
         Ok(())
     }
 
-    /// A text or number at a dotted name, as a text: a key.
+    /// Takes a text or number at a dotted name, as a text: a key.
     pub fn at(&mut self, field: &str) -> Result<Option<String>, Problem> {
         if let Some((first, rest)) = field.split_once('.') {
             let Some(mut inner) = self.object(first)? else { return Ok(None) };
@@ -88,7 +88,8 @@ impl Body {
         }
     }
 
-    /// Sets a text at a dotted name to what the URL says, or refuses another one that is there.
+    /// Sets a text at a dotted name to what the URL says; refuses a different value that is there
+    /// already.
     pub fn put(&mut self, field: &str, text: &str) -> Result<(), Problem> {
         if let Some((first, rest)) = field.split_once('.') {
             let place = format!("{}.", self.name(first));
@@ -108,20 +109,20 @@ impl Body {
         }
     }
 
-    /// A text that is something: a name, a path.
+    /// Takes a text and parses it: a name, a path.
     pub fn value<T: FromStr<Err = ValueError>>(&mut self, field: &str) -> Result<Option<T>, Problem> {
         let Some(text) = self.text(field)? else { return Ok(None) };
         let name = self.name(field);
         text.parse().map(Some).map_err(|error| Problem::bad(code::INVALID_VALUE, &name, format!("{name}: {error}")))
     }
 
-    /// What must be there.
+    /// Requires a value.
     pub fn required<T>(&self, field: &str, value: Option<T>) -> Result<T, Problem> {
         let name = self.name(field);
         value.ok_or_else(|| Problem::bad(code::BAD_FIELD, &name, format!("{name}: is missing; give it")))
     }
 
-    /// A whole number.
+    /// Takes a whole number.
     pub fn number(&mut self, field: &str) -> Result<Option<u64>, Problem> {
         match self.take(field) {
             None => Ok(None),
@@ -132,7 +133,7 @@ impl Body {
         }
     }
 
-    /// Yes or no.
+    /// Takes a boolean.
     pub fn truth(&mut self, field: &str) -> Result<Option<bool>, Problem> {
         match self.take(field) {
             None => Ok(None),
@@ -141,7 +142,7 @@ impl Body {
         }
     }
 
-    /// An object in it.
+    /// Takes an object.
     pub fn object(&mut self, field: &str) -> Result<Option<Body>, Problem> {
         match self.take(field) {
             None => Ok(None),
@@ -150,7 +151,7 @@ impl Body {
         }
     }
 
-    /// The objects of a list in it.
+    /// Takes a list of objects.
     pub fn list(&mut self, field: &str) -> Result<Option<Vec<Body>>, Problem> {
         let list = match self.take(field) {
             None => return Ok(None),
@@ -165,7 +166,7 @@ impl Body {
         list.into_iter().map(one).collect::<Result<_, _>>().map(Some)
     }
 
-    /// A text that can only be one thing here.
+    /// Takes a text that may have only one value here.
     pub fn only(&mut self, field: &str, only: &str) -> Result<(), Problem> {
         match self.text(field)? {
             Some(text) if !text.eq_ignore_ascii_case(only) => {
@@ -177,7 +178,7 @@ impl Body {
         }
     }
 
-    /// Refuses what nobody took.
+    /// Refuses fields that were not taken.
     pub fn end(mut self) -> Result<(), Problem> {
         self.fields.remove("_links");
         match self.fields.keys().next() {
@@ -186,7 +187,7 @@ impl Body {
         }
     }
 
-    /// Two fields that say the same thing.
+    /// The refusal of two fields that exclude one another.
     pub fn exclusive(&self, one: &str, other: &str) -> Problem {
         let (one, other) = (self.name(one), self.name(other));
         Problem::bad(code::EXCLUSIVE, &other, format!("{one} and {other} exclude one another; give one of them"))

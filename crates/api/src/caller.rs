@@ -1,15 +1,15 @@
-//! Who asks, and what they may.
+//! The user who makes a request, and what they may do.
 
 use ontap::value::ObjectName;
 use std::fmt;
 use std::str::FromStr;
 
-/// Somebody who logged in.
+/// A logged-in user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Caller {
-    /// The name that they logged in by.
+    /// The name that they logged in with.
     pub name: String,
-    /// What they may.
+    /// What they may do.
     pub role: Role,
 }
 
@@ -18,9 +18,9 @@ pub struct Caller {
 pub enum Role {
     /// Everything.
     Admin,
-    /// See everything and change nothing.
+    /// See everything, change nothing.
     ReadOnly,
-    /// See and change what is in this SVM.
+    /// See and change the contents of this SVM.
     Svm(String),
 }
 

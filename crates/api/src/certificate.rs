@@ -8,7 +8,7 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Why there is no certificate.
+/// Why there is no usable certificate.
 #[derive(Debug, thiserror::Error)]
 #[error("{}: the certificate for REST: {reason}", .path.display())]
 pub struct CertificateError {
@@ -16,8 +16,7 @@ pub struct CertificateError {
     reason: String,
 }
 
-/// The certificate that is kept in a folder; makes one for this machine's names and `host` where
-/// there is none.
+/// The certificate in a folder. If there is none, makes one for this machine's names and `host`.
 ///
 /// # Errors
 /// It cannot be made or written.
@@ -27,7 +26,7 @@ pub(crate) fn of_folder(folder: &Path, host: &str) -> Result<TlsFiles, Certifica
         let pair =
             made(host).map_err(|error| CertificateError { path: certificate.clone(), reason: error.to_string() })?;
         write(&key, &pair.1)?;
-        // The last: where it is, the key is whole.
+        // Written last: if the certificate exists, its key is complete.
         write(&certificate, &pair.0)?;
     }
     Ok(TlsFiles {
@@ -39,7 +38,7 @@ pub(crate) fn of_folder(folder: &Path, host: &str) -> Result<TlsFiles, Certifica
     })
 }
 
-/// A certificate and its key in PEM.
+/// A new certificate and its key, in PEM.
 fn made(host: &str) -> Result<(String, String), rcgen::Error> {
     let mut names = vec!["localhost".to_owned(), "127.0.0.1".into(), "::1".into()];
     let machine = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_default();
@@ -71,7 +70,7 @@ mod tests {
         assert!(Tls::load(files).unwrap().certificates().is_some());
         let files = of_folder(dir.path(), "storage.example").unwrap();
         assert_eq!(std::fs::read(&files.certificate).unwrap(), first);
-        // One without its key is of no use.
+        // A certificate without its key is replaced.
         std::fs::remove_file(&files.key).unwrap();
         let files = of_folder(dir.path(), "storage.example").unwrap();
         assert_ne!(std::fs::read(&files.certificate).unwrap(), first);

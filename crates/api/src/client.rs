@@ -1,5 +1,5 @@
-//! The other end, for `seawall shell --rest`: lines to a server's `/api/private/cli`, over one
-//! connection that is made anew when it is gone.
+//! The client for `seawall shell --rest`: sends lines to a server's `/api/private/cli` over one
+//! connection, which is reopened when it was lost.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
@@ -19,36 +19,36 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-/// How long a server may take for an answer: a change waits for the disk.
+/// How long a server may take to answer: a change waits for the disk.
 const ANSWER_TIME: Duration = Duration::from_secs(120);
 
-/// Why a server was not reached.
+/// Why a request failed.
 #[derive(Debug, thiserror::Error)]
 pub enum ClientError {
-    /// The address is none.
+    /// The address is malformed.
     #[error("--rest {0}: write https://HOST or https://HOST:PORT")]
     Url(String),
     /// The certificate cannot be read.
     #[error("--ca {path}: {why}", path = .0.display(), why = .1)]
     Certificate(PathBuf, String),
-    /// No connection came about, or it ended.
+    /// The connection failed or was lost.
     #[error("--rest {0}: {1}")]
     Connection(String, String),
-    /// The log-in is refused, or the request itself.
+    /// The log-in or the request was refused.
     #[error("--rest {0}: {1}")]
     Refused(String, String),
 }
 
-/// Where a server is, and how to log in.
+/// The address of a server, and the credentials.
 #[derive(Clone, Debug)]
 pub struct ClientSettings {
     /// `https://HOST:PORT`.
     pub url: String,
-    /// The authority that the server's certificate is by, or that certificate itself.
+    /// The authority of the server's certificate, or that certificate itself.
     pub ca: PathBuf,
-    /// Who logs in.
+    /// The user's name.
     pub user: String,
-    /// With what.
+    /// The password.
     pub password: String,
 }
 
@@ -67,7 +67,7 @@ impl Client {
     /// Connects and logs in.
     ///
     /// # Errors
-    /// The server is not reached, is not the one that the certificate is of, or refuses the log-in.
+    /// The server cannot be reached, its certificate is not trusted, or it refuses the log-in.
     pub fn connect(settings: ClientSettings) -> Result<Client, ClientError> {
         let wrong = || ClientError::Url(settings.url.clone());
         let rest = settings.url.strip_prefix("https://").ok_or_else(wrong)?.trim_end_matches('/');
@@ -86,15 +86,15 @@ impl Client {
         client.run("set").map(|_| client)
     }
 
-    /// Has the server run a line: its answer, or its refusal.
+    /// Runs a line on the server; returns its answer or its refusal.
     ///
     /// # Errors
-    /// The server is not reached, or the log-in is refused.
+    /// The server cannot be reached, or the log-in is refused.
     pub fn run(&mut self, line: &str) -> Result<Result<String, String>, ClientError> {
         self.run_with(line, None)
     }
 
-    /// The same of a line that needs a password.
+    /// The same for a line that needs a password.
     ///
     /// # Errors
     /// As [`Client::run`].
@@ -141,7 +141,7 @@ impl Client {
         let answer = match answer {
             Ok(answer) => answer,
             Err(error) => {
-                // What was asked may have been done: it is not asked again by itself.
+                // The request may have been executed, so it is not repeated automatically.
                 self.connection = None;
                 return Err(error);
             }
@@ -160,7 +160,7 @@ impl Client {
     }
 }
 
-/// What trusts one authority, or one certificate, and no other.
+/// A TLS configuration that trusts only one authority or certificate.
 pub(crate) fn trusting(ca: &Path) -> Result<ClientConfig, ClientError> {
     let config = Trust::Name(ca.into()).config().map_err(|error| match error {
         TrustError::File { path, why } => ClientError::Certificate(path, why),

@@ -1,6 +1,5 @@
-//! One connection of HTTPS to its end, and what it may take in time and bytes: whatever a client
-//! does or leaves undone, its place is free again within a named time, and nobody else waits for it
-//! meanwhile.
+//! One HTTPS connection, with limits on time and bytes: whatever a client does or fails to do, its
+//! connection ends within a named time, and no other client waits for it.
 //!
 //! ```text
 //!   connected ─ HANDSHAKE_TIME ─► TLS ─ HEAD_TIME ─► head ─ BODY_TIME ─► body ─► answer ─ ANSWER_TIME ─► taken
@@ -28,27 +27,27 @@ use tokio::time::Sleep;
 use tokio_rustls::TlsAcceptor;
 use tokio_rustls::rustls::ServerConfig;
 
-/// The longest body, in bytes: a collection of a thousand policies is a fifth of it.
+/// The longest body, in bytes: five times a collection of a thousand policies.
 const BODY_BYTES_MAX: usize = 1 << 20;
-/// The longest head of a request, in bytes; hyper takes no less than 8 KiB.
+/// The longest head of a request, in bytes; hyper accepts at least 8 KiB.
 const HEAD_BYTES_MAX: usize = 64 << 10;
-/// A longer one is read so far and thrown away, so that its sender gets the answer that says why: a
-/// connection that is closed with bytes unread is reset, and the answer with it.
+/// A longer body is read and discarded up to this, in bytes, so that the sender receives the
+/// answer: closing a connection with unread bytes resets it, and the answer is lost.
 const BODY_BYTES_READ: usize = 16 << 20;
-/// A client has so long for a TLS handshake.
+/// Deadline for the TLS handshake.
 const HANDSHAKE_TIME: Duration = Duration::from_secs(10);
-/// And so long for a request's head, the time between two requests included.
+/// Deadline for a request's head, including the idle time before it.
 const HEAD_TIME: Duration = Duration::from_secs(60);
-/// And so long for a body.
+/// Deadline for a body.
 const BODY_TIME: Duration = Duration::from_secs(30);
-/// And so long to take an answer, from when the system has no more room for it: the largest, of
-/// some 20 MB, in that time is less than 2 Mbit/s.
+/// How long a client may take to read an answer, counted from when the socket has no more room. The
+/// largest answers have some 20 MB, which needs less than 2 Mbit/s.
 const ANSWER_TIME: Duration = Duration::from_secs(120);
 
-/// Serves one connection; an error says why it ended before its time.
+/// Serves one connection; an error says why it ended early.
 ///
 /// # Errors
-/// No TLS came about in time, a head did not, an answer was not taken, or what came is no HTTP.
+/// TLS, a head or the reading of an answer was too slow or failed, or the input is not HTTP.
 pub(crate) async fn converse<S, R, F>(stream: S, tls: Arc<ServerConfig>, respond: R) -> Result<(), String>
 where
     S: AsyncRead + AsyncWrite + Unpin,
@@ -67,10 +66,10 @@ where
     builder.serve_connection(stream, service).await.map_err(|error| error.to_string())
 }
 
-/// All of a body.
+/// Reads a whole body.
 ///
 /// # Errors
-/// It is too long, too slow, or breaks off.
+/// It is too long, too slow, or incomplete.
 pub(crate) async fn body(body: Incoming) -> Result<Vec<u8>, Problem> {
     match tokio::time::timeout(BODY_TIME, whole(body)).await {
         Ok(Ok(Some(body))) => Ok(body),
@@ -86,7 +85,7 @@ pub(crate) async fn body(body: Incoming) -> Result<Vec<u8>, Problem> {
     }
 }
 
-/// `None` where it is too long.
+/// `None` if it is too long.
 async fn whole(mut body: Incoming) -> hyper::Result<Option<Vec<u8>>> {
     let (mut whole, mut read) = (Vec::new(), 0);
     while let Some(frame) = body.frame().await {
@@ -125,9 +124,9 @@ fn sent(reply: Reply) -> hyper::Response<Full<Bytes>> {
     response
 }
 
-/// A stream whose other end takes in [`ANSWER_TIME`] what it is sent: else it would hold its place,
-/// and the answer its memory, for as long as it likes. The time begins when there is no room, and
-/// ends when all of it has gone: a byte a minute is no progress.
+/// A stream whose peer must read what it is sent within [`ANSWER_TIME`]. Otherwise it could hold
+/// the connection, and the answer's memory, for as long as it likes. The time begins when the
+/// socket has no room, and ends when everything has been written: a byte a minute is not enough.
 struct Taken<S> {
     stream: S,
     waits: Option<Pin<Box<Sleep>>>,

@@ -1,5 +1,5 @@
-//! From a request to its answer: which resource is meant, what it shows, and the commands that its
-//! changes are.
+//! Dispatches a request: finds the resource, reads the records it shows, and makes the commands of
+//! its changes.
 //!
 //! ```text
 //!   GET     /api/storage/volumes?name=v*        records that the query picks
@@ -9,7 +9,7 @@
 //!   PATCH   /api/storage/volumes?name=v*        all that the query picks, or {"records": […]} by their keys
 //!   DELETE                                      likewise
 //! ```
-//! What one request changes is changed as a whole or not at all.
+//! The changes of one request take effect as a unit.
 
 use crate::body::Body;
 use crate::caller::Caller;
@@ -33,47 +33,47 @@ use serde_json::{Value, json};
 use std::cell::OnceCell;
 use std::collections::BTreeSet;
 
-/// A request, read as far as HTTP goes.
+/// A request, as parsed by HTTP.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Request<'a> {
     pub method: &'a str,
     pub path: &'a str,
-    /// What stands behind the question mark.
+    /// The query string, after the question mark.
     pub query: &'a str,
     pub body: &'a [u8],
 }
 
-/// What is answered.
+/// An answer.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Reply {
     pub status: u16,
-    /// Where what was made is.
+    /// The location of what was made.
     pub location: Option<String>,
     /// How long to wait before asking again.
     pub wait: Option<Span>,
-    /// The methods that there are, where it was another one.
+    /// The methods that are supported, if another one was used.
     pub allow: Option<String>,
     pub body: Value,
-    /// The body where it is no JSON but Prometheus' text.
+    /// A body that is Prometheus' text and not JSON.
     pub text: Option<String>,
 }
 
-/// Whoever holds what there is, and changes it.
+/// Access to the administration's state and its commands.
 pub(crate) trait Desk {
-    /// Has somebody look at it.
+    /// Lets the caller inspect the state.
     fn look(&self, look: &mut dyn FnMut(&Administration, &At<'_>)) -> Result<(), Problem>;
 
-    /// How far the catalogue is: one more for each change.
+    /// The generation of the catalogue: it grows by one with each change.
     fn generation(&self) -> u64;
 
-    /// Runs a line of the command line, with the password that it needs; its answer in text.
+    /// Runs a command line, with the password that it needs; returns its answer as text.
     fn line(&mut self, line: &str, secret: Option<&str>) -> Result<String, Problem>;
 
-    /// Runs commands as one.
+    /// Runs commands as a unit.
     fn run(&mut self, commands: Vec<Command>) -> Result<(), Problem>;
 }
 
-/// What requests are answered with beside what the desk has.
+/// State of the REST server beyond that of the desk.
 #[derive(Debug)]
 pub(crate) struct Office {
     pub cluster: Cluster,
@@ -99,24 +99,24 @@ struct Errand<'a> {
     desk: &'a mut dyn Desk,
     caller: &'a Caller,
     request: Request<'a>,
-    /// Those that the path takes.
+    /// The methods that the path supports.
     methods: Vec<&'static str>,
 }
 
-/// What changes one thing, by what a body says of it.
+/// Makes the commands that change one item as its body says.
 type CommandsOf<'a, T> = &'a dyn Fn(&View<'_>, T, &mut Body) -> Result<Vec<Command>, Problem>;
 
-/// What a change is about.
+/// The items of a change, with their bodies.
 struct Change<T> {
     items: Vec<(T, Body)>,
-    /// It is one that was named by its key.
+    /// Whether it was addressed by the key of one item.
     is_instance: bool,
 }
 
-/// How a change ended.
+/// The end of a change.
 struct Ended {
     reply: Reply,
-    /// Else the reply has the job that failed.
+    /// If not, the reply has the job that failed.
     is_done: bool,
 }
 
@@ -158,7 +158,7 @@ impl Errand<'_> {
         }
     }
 
-    /// What Prometheus scrapes.
+    /// The metrics for Prometheus.
     fn exposition(&self) -> Result<Reply, Problem> {
         match self.request.method {
             "GET" => {
@@ -169,7 +169,7 @@ impl Errand<'_> {
         }
     }
 
-    /// One thing that is there to be seen.
+    /// A resource that can only be read.
     fn only_shown(&self, what: &str, record: impl Fn() -> Value) -> Result<Reply, Problem> {
         if self.request.method != "GET" {
             return Err(unsupported(what, self.request.method));
@@ -178,7 +178,7 @@ impl Errand<'_> {
         Ok(Reply { status: 200, body: record(), ..Reply::default() })
     }
 
-    /// A line of the command line.
+    /// Runs a command line.
     fn line(&mut self, words: &[&str]) -> Result<Reply, Problem> {
         let Request { method, query, body, .. } = self.request;
         self.methods.extend(["POST", "PATCH", "DELETE"]);
@@ -221,7 +221,7 @@ impl Errand<'_> {
         }
     }
 
-    /// What one object did over a time.
+    /// The metrics of one object over time.
     fn metrics<R: Resource<Item = ObjectId>>(&self, of: &R, one: &str, key: &[&str]) -> Result<Reply, Problem> {
         if self.request.method != "GET" {
             return Err(unsupported(Metrics::NAME, self.request.method));
@@ -328,8 +328,8 @@ impl Errand<'_> {
         Ok(reply)
     }
 
-    /// Does what was asked for, and answers: at once, or by a job where the client does not say
-    /// that it waits.
+    /// Executes a change, and answers at once, or with a job if the client does not say that it
+    /// waits.
     fn done<R: Resource>(
         &mut self,
         resource: &R,
@@ -346,8 +346,8 @@ impl Errand<'_> {
         let description = format!("{} {}", self.request.method, self.request.path);
         let mut job = Job { uuid, description, time, svms, problem: None };
         self.office.jobs.begin(&job, self.desk.generation())?;
-        // What is wrong by itself is answered at once; what stands in the way is what a job fails
-        // of, and so is what fails once the change is made.
+        // Invalid input is answered at once. An obstacle makes the job fail, and so does a failure
+        // after the change took effect.
         let fails_later = |problem: &Problem| {
             problem.is_in_force || matches!(problem.kind, Some(RefusalKind::InUse | RefusalKind::Full))
         };
@@ -366,8 +366,7 @@ impl Errand<'_> {
         Ok(Ended { reply: Reply { status: 202, body, ..Reply::default() }, is_done })
     }
 
-    /// Runs commands; what is wrong with a parameter of theirs is told of the field that it came
-    /// from.
+    /// Runs commands. An error about a parameter is reported for the field that it came from.
     fn run<R: Resource>(&mut self, resource: &R, commands: Vec<Command>) -> Result<(), Problem> {
         if commands.is_empty() {
             return Ok(());
@@ -391,13 +390,13 @@ impl Errand<'_> {
     }
 }
 
-/// The one behind a key, where it is shown to whoever asks.
+/// The item with a key, if the caller may see it.
 fn known<R: Resource>(resource: &R, view: &View<'_>, key: &str) -> Result<R::Item, Problem> {
     let found = resource.find(view, key).filter(|item| resource.is_seen(view, *item));
     found.ok_or_else(|| Problem::missing(format!("there is no {} {key:?} (entry doesn't exist)", R::NAME)))
 }
 
-/// What a PATCH or DELETE is about, and what it says of each.
+/// The items of a PATCH or DELETE, and the body for each.
 fn change<R: Resource>(
     resource: &R,
     view: &View<'_>,
@@ -421,13 +420,13 @@ fn change<R: Resource>(
             format!("{}: give a key in the path, or at least one field to pick by, such as ?name=v*", R::NAME);
         return Err(Problem::new(400, code::BAD_FIELD, message));
     }
-    // With nothing picked nobody else looks at it.
+    // If the query picks no items, nothing else checks the body.
     body.check(resource.settings(), method)?;
     let items = picked(resource, view, query)?.into_iter().map(|item| (item, body.clone())).collect();
     Ok(Change { items, is_instance: false })
 }
 
-/// The SVM that a body names, if there is one of that name.
+/// The SVM that a body names, if it exists.
 fn svm_named(view: &View<'_>, body: &Body) -> Option<ObjectId> {
     let mut svm = body.clone().object("svm").ok()??;
     match (svm.text("name").ok()?, svm.text("uuid").ok()?) {

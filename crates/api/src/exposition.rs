@@ -1,9 +1,9 @@
-//! `/metrics`: what Prometheus scrapes, in its text format (version 0.0.4), by the conventions of
-//! its ecosystem: base units, counters that end in `_total`, a bounded number of series.
+//! `/metrics` for Prometheus, in its text format (version 0.0.4) and by its conventions: base
+//! units, counters that end in `_total`, a bounded number of series.
 //!
-//! Volumes and policy groups have series of their own; LUNs, files and clients have none. Where
-//! there are more than [`LABELLED_MAX`] of a kind, those with the highest numbers (the newest) have
-//! none either, and a gauge says how many they are. The pool's sums are of all.
+//! Volumes and policy groups have series of their own; LUNs, files and clients have none. Of more
+//! than [`LABELLED_MAX`] of a kind, those with the highest numbers (the newest) have none either,
+//! and a gauge has their number. The pool's sums include everything.
 
 mod memory;
 
@@ -15,13 +15,13 @@ use history::Figures;
 use qos::{Group, GroupId, Level, ObjectKind};
 use std::fmt::Write as _;
 
-/// The format, as HTTP names it.
+/// The format's media type.
 pub(crate) const CONTENT_TYPE: &str = "text/plain; version=0.0.4; charset=utf-8";
 
-/// Volumes, and policy groups, with series of their own: each has about 20.
+/// Most volumes, and most policy groups, with series of their own, of about 20 each.
 const LABELLED_MAX: usize = 2000;
 
-/// All of it that whoever asks may see: an SVM's administrator that SVM's volumes and policy
+/// All metrics that the caller may see: an SVM's administrator sees that SVM's volumes and policy
 /// groups.
 pub(crate) fn text(view: &View<'_>) -> String {
     let Some(seen) = view.at.world.server() else { return String::new() };
@@ -36,7 +36,7 @@ pub(crate) fn text(view: &View<'_>) -> String {
     page.0
 }
 
-/// What is written so far.
+/// The text written so far.
 #[derive(Default)]
 struct Page(String);
 
@@ -51,7 +51,7 @@ enum Kind {
 type Labels<'a> = [(&'static str, &'a str)];
 
 impl Page {
-    /// Begins a metric: all its series follow.
+    /// Starts a metric; its series follow.
     fn metric(&mut self, name: &str, kind: Kind, help: &str) -> Metric<'_> {
         let kind = match kind {
             Kind::Counter => "counter",
@@ -62,13 +62,13 @@ impl Page {
         Metric { page: self, name }
     }
 
-    /// A metric of one series.
+    /// Writes a metric with one series.
     fn one(&mut self, name: &str, kind: Kind, help: &str, value: impl Sample) {
         self.metric(name, kind, help).put(&[], value);
     }
 }
 
-/// A metric that series are written of.
+/// A metric whose series are being written.
 struct Metric<'a> {
     page: &'a mut Page,
     name: String,
@@ -88,7 +88,7 @@ impl Metric<'_> {
     }
 }
 
-/// A value as the format has it.
+/// A value in the text format.
 trait Sample: Copy {
     fn text(&self) -> String;
 }
@@ -195,7 +195,7 @@ fn volumes(page: &mut Page, view: &View<'_>, seen: &ServerSeen) {
     }
 }
 
-/// A limit's name, what it is, and its value.
+/// A limit's label, the values it has, and how to read it.
 type LimitRow = (&'static str, &'static str, fn(&Level) -> Option<u64>);
 
 const LIMITS: [LimitRow; 4] = [
@@ -216,7 +216,7 @@ fn groups(page: &mut Page, view: &View<'_>, seen: &ServerSeen) {
     work(page, "policy_group", "what the policy group is the nearest one of", &rows);
 }
 
-/// A kind of work: a label's value, and how much of it.
+/// A kind of work: the value of its label, and how to read its figure.
 type Part = (&'static str, fn(&Figures) -> u64);
 
 const OPERATIONS: [Part; 3] =
@@ -230,7 +230,7 @@ const WAITS: [Part; 5] = [
     ("disk", |done| done.disk_us),
 ];
 
-/// The counters of what was done, under names that begin with `prefix`.
+/// Writes the work counters, with names that begin with `prefix`.
 fn work(page: &mut Page, prefix: &str, of: &str, rows: &[(Vec<(&'static str, &str)>, Figures)]) {
     let mut counter = |name: &str, help: &str, label: &'static str, parts: &[Part], in_us: bool| {
         let mut metric = page.metric(&format!("{prefix}_{name}_total"), Kind::Counter, &format!("{help} of {of}."));

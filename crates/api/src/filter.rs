@@ -1,6 +1,5 @@
-//! What a field must be like for its record to be picked: ONTAP's query syntax, as the command line
-//! has it ([`ontap::value::Query`]), and besides `null`, and quotes that take the signs their
-//! meaning.
+//! Conditions on fields, by which records are picked: ONTAP's query syntax as on the command line
+//! ([`ontap::value::Query`]), plus `null`, and quotes, in which operators have no meaning.
 
 use crate::problem::{Problem, code};
 use ontap::value::{FieldKind, Query, ValueError};
@@ -13,20 +12,20 @@ pub(crate) enum Filter {
     Absent,
     /// `!null`: it has one.
     Present,
-    /// A value that fits.
+    /// It has a matching value.
     Fits {
-        /// What fits.
+        /// The query that it must match.
         query: Query,
-        /// No value fits too: what is not gold may be without any policy.
+        /// Whether a missing value matches too: `!gold` also picks what has no policy.
         absent_too: bool,
     },
 }
 
 impl Filter {
-    /// Reads the value of the parameter `field`.
+    /// Parses the value of the parameter `field`.
     ///
     /// # Errors
-    /// It is no query.
+    /// It is not a valid query.
     pub fn read(field: &str, text: &str) -> Result<Filter, Problem> {
         let quoted = [('"', '"'), ('{', '}')]
             .into_iter()
@@ -43,17 +42,17 @@ impl Filter {
         Ok(Filter::Fits { query, absent_too: text.starts_with('!') })
     }
 
-    /// The same of a field of this kind.
+    /// Converts the condition for a field of this kind.
     ///
     /// # Errors
-    /// No value of the kind could be like that.
+    /// No value of the kind could match.
     pub fn of_kind(&self, kind: FieldKind, field: &str) -> Result<Filter, Problem> {
         let Filter::Fits { query, absent_too } = self else { return Ok(self.clone()) };
         let query = kind.read(query.clone()).map_err(|error| refused(field, &error))?;
         Ok(Filter::Fits { query, absent_too: *absent_too })
     }
 
-    /// Whether a field is like that. Of a list one value must be.
+    /// Whether a field's value satisfies the condition; of a list, one element must.
     pub fn holds(&self, kind: FieldKind, value: Option<&Value>) -> bool {
         let value = value.filter(|value| !value.is_null());
         match (self, value) {

@@ -1,6 +1,6 @@
-//! HTTPS: connections, requests and answers. One thread does all that waits; what a request asks
-//! for is done on another one, under the lock that the control socket's lines are done under. The
-//! data path never waits for either.
+//! HTTPS: connections, requests and answers. One thread does everything that waits. Requests are
+//! executed on another one, under the lock that the control socket's lines use. The data path never
+//! waits for either.
 
 use crate::caller::Caller;
 use crate::certificate::{self, CertificateError};
@@ -25,38 +25,38 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
 use uring::Clock;
 
-/// Connections at once; one more is closed at once.
+/// Connections at once; further ones are closed immediately.
 const CONNECTIONS_MAX: usize = 64;
-/// Requests under way have so long when the server stops.
+/// How long requests in progress may take when the server stops.
 const STOP_TIME: Duration = Duration::from_secs(10);
-/// How long to wait before accepting again when no descriptor was left.
+/// Delay before accepting again if no descriptor was left.
 const BREATH: Duration = Duration::from_millis(100);
-/// Bytes of a body that the audit trail has.
+/// Most bytes of a body that are written to the audit trail.
 const TRAIL_BYTES_MAX: usize = 16 << 10;
 
-/// What a server of REST is made of.
+/// Settings of a REST server.
 #[derive(Clone, Debug)]
 pub struct RestSettings {
     /// `HOST:PORT`.
     pub listen: String,
-    /// The certificate; without, one in `folder` is used, and made where there is none.
+    /// The certificate; if not set, the one in `folder` is used, and made if there is none.
     pub certificate: Option<TlsFiles>,
-    /// The pool's folder, which has the users.
+    /// The pool's folder, which contains the users.
     pub folder: PathBuf,
-    /// What the server calls itself.
+    /// The name and identifier of the server.
     pub cluster: Cluster,
 }
 
-/// Why there is no server of REST.
+/// Why the REST server cannot start.
 #[derive(Debug, thiserror::Error)]
 pub enum RestError {
-    /// The address cannot be listened at.
+    /// The address cannot be listened on.
     #[error("--rest {0}: {1}")]
     Listen(String, std::io::Error),
-    /// The certificate is missing or wrong.
+    /// The certificate is missing or invalid.
     #[error(transparent)]
     Certificate(#[from] CertificateError),
-    /// The certificate is missing or wrong.
+    /// The certificate is missing or invalid.
     #[error(transparent)]
     Tls(#[from] TlsError),
     /// The jobs cannot be read or written.
@@ -67,7 +67,7 @@ pub enum RestError {
     Users(#[from] UsersError),
 }
 
-/// The server. Dropping it ends it, after the requests that are under way.
+/// The REST server. Dropping it stops it, after the requests in progress.
 pub struct Rest {
     address: SocketAddr,
     tls: Tls,
@@ -76,7 +76,7 @@ pub struct Rest {
     thread: Option<JoinHandle<()>>,
 }
 
-/// What connections share.
+/// State that all connections share.
 struct Shared {
     tls: Tls,
     logins: Logins,
@@ -86,10 +86,10 @@ struct Shared {
 }
 
 impl Rest {
-    /// Listens, and answers on threads of its own from then on.
+    /// Listens, and serves requests on threads of its own.
     ///
     /// # Errors
-    /// The address is in use or none, or certificate or users are wrong.
+    /// The address is invalid or in use, or the certificate or the users are invalid.
     pub fn start(settings: RestSettings, control: Arc<Mutex<Control>>) -> Result<Rest, RestError> {
         let RestSettings { listen, certificate, folder, cluster } = settings;
         let error = |error| RestError::Listen(listen.clone(), error);
@@ -128,25 +128,25 @@ impl Rest {
         Ok(Rest { address, tls, has_users, stop: Some(stop), thread: Some(thread) })
     }
 
-    /// Whether an address is one to listen at.
+    /// Checks that an address can be resolved.
     ///
     /// # Errors
-    /// It is none.
+    /// It cannot.
     pub fn check(listen: &str) -> Result<(), RestError> {
         listen.to_socket_addrs().map(drop).map_err(|error| RestError::Listen(listen.into(), error))
     }
 
-    /// Where it listens, with the port that the system chose.
+    /// The address it listens on, with the port that the system chose.
     pub fn address(&self) -> SocketAddr {
         self.address
     }
 
-    /// Whether there was anybody who could log in when it began.
+    /// Whether any user existed at the start.
     pub fn has_users(&self) -> bool {
         self.has_users
     }
 
-    /// Its certificate, to read it again.
+    /// Its certificate, so that it can be renewed.
     pub fn tls(&self) -> Tls {
         self.tls.clone()
     }
@@ -184,7 +184,7 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     }
 }
 
-/// One connection to its end.
+/// Serves one connection.
 async fn converse(stream: TcpStream, from: IpAddr, shared: &Arc<Shared>) {
     let Some(config) = shared.tls.certificates() else { return };
     let _ = stream.set_nodelay(true);
@@ -231,7 +231,7 @@ impl Shared {
     }
 }
 
-/// A pool's control, for one request of somebody's.
+/// A pool's control, for one request of a user.
 struct ControlDesk<'a> {
     control: &'a mut Control,
     who: Actor,

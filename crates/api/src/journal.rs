@@ -1,14 +1,15 @@
-//! The jobs on disk, so that one that the end of the server cut off is known at the next start:
-//! `jobs.jsonl` in the pool's folder, a line when a job begins and a line when it ends.
+//! The journal of jobs, so that a job that was interrupted by the end of the server is known at the
+//! next start: `jobs.jsonl` in the pool's folder, with a line when a job begins and a line when it
+//! ends.
 //!
 //! ```text
 //!   {"begun":{"uuid":…,"description":"POST /api/storage/volumes","time":…,"svms":[1],"generation":41}}
 //!   {"ended":{"uuid":…,"error":{"message":…,"code":8}}}
 //! ```
-//! The first line is durable before anything is changed. A change is the catalogue's next
-//! generation or it is not at all, and one is made at a time: so a job without an end was done if
-//! the catalogue is past the generation that it began at, and else nothing of it is left. The
-//! data's side of either is settled when the pool is opened.
+//! The first line is durable before anything is changed. A change makes the catalogue's next
+//! generation, or has no effect, and changes are made one at a time. So a job without an end took
+//! effect if the catalogue's generation is larger than at its beginning; otherwise nothing of it is
+//! left. Data is made to agree when the pool is opened.
 
 use crate::problem::{Problem, code};
 use crate::resource::Job;
@@ -22,9 +23,9 @@ use std::path::{Path, PathBuf};
 
 /// The file's name in the pool's folder.
 pub(crate) const JOBS_FILE: &str = "jobs.jsonl";
-/// Bytes of the file at which it is written anew with the jobs that are kept.
+/// Length in bytes at which the file is rewritten with the jobs that are kept.
 const BYTES_MAX: u64 = 4 << 20;
-/// The longest line that is read.
+/// The longest line that is read, in bytes.
 const LINE_BYTES_MAX: usize = 64 << 10;
 
 #[derive(Serialize, Deserialize)]
@@ -46,7 +47,7 @@ struct Begun {
 #[derive(Serialize, Deserialize)]
 struct Ended {
     uuid: u128,
-    /// The client had another answer than this job.
+    /// The client got another answer in place of this job.
     #[serde(default)]
     withdrawn: bool,
     error: Option<Failure>,
@@ -59,7 +60,7 @@ struct Failure {
     target: Option<String>,
 }
 
-/// The file, open.
+/// An open journal.
 #[derive(Debug)]
 pub(crate) struct Journal {
     path: PathBuf,
@@ -68,8 +69,8 @@ pub(crate) struct Journal {
 }
 
 impl Journal {
-    /// Reads the jobs that are kept, at most `most` of them, and writes the file anew with each at
-    /// its end. `generation` is that of the catalogue now.
+    /// Reads the kept jobs, at most `most`, and rewrites the file with their ends. `generation` is
+    /// the catalogue's present one.
     ///
     /// # Errors
     /// The file cannot be read or written.
@@ -85,21 +86,21 @@ impl Journal {
         Ok((journal, jobs))
     }
 
-    /// A job begins: durable when this returns.
+    /// Records the beginning of a job, durably.
     pub fn begin(&mut self, job: &Job, generation: u64) -> std::io::Result<()> {
         self.add(&begun(job, generation))?;
         self.file.sync_data()
     }
 
-    /// It ended so; or the client was told at once, and there is no such job.
+    /// Records the end of a job, or that the client was answered without a job.
     pub fn end(&mut self, job: &Job, withdrawn: bool) -> std::io::Result<()> {
         self.add(&ended(job, withdrawn))?;
-        // One that is done is known from the catalogue, one that is not must not be taken for done
-        // when that goes on.
+        // A job that succeeded is known from the catalogue. One that failed must be durable, or it
+        // would be taken for successful once the generation grows.
         if job.problem.is_some() { self.file.sync_data() } else { Ok(()) }
     }
 
-    /// Writes the file anew where it got long.
+    /// Rewrites the file if it has become too long.
     pub fn trim<'a>(&mut self, jobs: impl Iterator<Item = &'a Job>) -> std::io::Result<()> {
         if self.bytes < BYTES_MAX { Ok(()) } else { self.rewrite(jobs) }
     }
@@ -150,8 +151,7 @@ fn text_of(line: &Line) -> String {
     serde_json::to_string(line).map(|text| text + "\n").unwrap_or_default()
 }
 
-/// The jobs of a file, each with its end. A line that was cut off, or that another version wrote,
-/// is left out.
+/// The jobs of a file, with their ends. Incomplete lines and those of other versions are left out.
 fn settled(reader: impl BufRead, generation: u64, most: usize) -> std::io::Result<VecDeque<Job>> {
     let mut jobs: VecDeque<(Job, Option<u64>)> = VecDeque::new();
     for line in reader.split(b'\n') {
@@ -195,9 +195,9 @@ mod tests {
         Job { uuid, description: format!("POST {uuid}"), time: 5, svms, problem: None }
     }
 
-    /// Four begin at generation 41. The first ends well, the second fails, the third is answered
-    /// otherwise, and the fourth is cut off: it was done if the catalogue is at 42 at the next
-    /// start, and not if it is at 41.
+    /// Four jobs begin at generation 41. The first succeeds, the second fails, the third is
+    /// answered without a job, the fourth is interrupted: it took effect if the catalogue is at 42
+    /// at the next start, and did not if it is at 41.
     #[test]
     fn what_was_cut_off_was_done_if_the_catalogue_went_on() {
         for (generation, done) in [(41, false), (42, true)] {
@@ -213,7 +213,7 @@ mod tests {
                 }
             }
             drop(journal);
-            // A line that was cut off by the end of the power.
+            // A line that a power loss cut off.
             append_to(&path).unwrap().write_all(b"{\"begun\":{\"uuid\":9,").unwrap();
             for _ in 0..2 {
                 let (_, jobs) = Journal::open(&path, generation, 10).unwrap();

@@ -1,19 +1,19 @@
-//! JSON as it is taken from clients: within a depth, and without a key twice, which two readers
-//! could read in two ways.
+//! JSON from clients: of limited depth, and without duplicate keys, which readers could interpret
+//! differently.
 
 use crate::problem::{Problem, code};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
 use serde_json::{Map, Value};
 use std::fmt;
 
-/// Objects and lists inside one another: no request needs more than four.
+/// Deepest nesting of objects and lists; no request needs more than four levels.
 const DEPTH_MAX: u32 = 16;
 
-/// The object that a body holds; an empty body is an empty one, as the client's DELETE sends
-/// either.
+/// The object in a body; an empty body counts as an empty object, because clients send either with
+/// DELETE.
 ///
 /// # Errors
-/// It is no JSON, no object, too deep, or names a key twice.
+/// It is not JSON or not an object, is nested too deeply, or has a key twice.
 pub(crate) fn object(body: &[u8]) -> Result<Map<String, Value>, Problem> {
     if body.iter().all(u8::is_ascii_whitespace) {
         return Ok(Map::new());
@@ -27,7 +27,7 @@ pub(crate) fn object(body: &[u8]) -> Result<Map<String, Value>, Problem> {
     }
 }
 
-/// How much deeper it may go.
+/// The levels that are still allowed.
 #[derive(Clone, Copy)]
 struct Depth(u32);
 

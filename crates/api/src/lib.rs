@@ -1,6 +1,6 @@
-//! REST, as ONTAP has it: HTTP and nothing else. What a request changes are the typed commands of
-//! [`admin`], run as those of the control socket are; what it shows is read from what [`admin`]
-//! has.
+//! ONTAP's REST interface: HTTP and nothing else. A request's changes are typed commands of
+//! [`admin`], which run like those of the control socket; what it shows is read from [`admin`]'s
+//! state.
 //!
 //! ```text
 //!   http ─► connection ─► login ─► dispatch ─► resource ─► commands ─► Control ─► the data thread
@@ -42,7 +42,7 @@ pub use problem::Problem;
 pub use resource::Cluster;
 pub use users::{USERS_FILE, Users, UsersError, new_password};
 
-/// Whether a query string and a body can be read as those of a request are: for the fuzz target.
+/// Whether a query string and a body can be parsed as those of a request; for the fuzz target.
 #[doc(hidden)]
 pub fn can_be_read(query: &str, body: &[u8]) -> bool {
     query::Query::read(query).is_ok() & json::object(body).is_ok()

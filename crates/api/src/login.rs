@@ -1,9 +1,9 @@
-//! Who asks: name and password of a request's `Authorization`, by the users' file.
+//! Authenticates requests: name and password of `Authorization`, checked against the users' file.
 //!
-//! Verifying a password takes long on purpose, and a client sends its own with every request. So
-//! one that was verified is known for a minute, by a hash under a key that nobody else has, and
-//! forgotten with all others when the file changes. Whoever gives wrong ones has to wait before the
-//! next one is looked at, twice as long each time.
+//! Verifying a password is deliberately slow, and clients send theirs with every request. So
+//! verified credentials are cached for a minute, as a hash with a secret key, and the cache is
+//! cleared when the file changes. After a wrong password its address has to wait before another one
+//! is checked, twice as long each time.
 
 use crate::caller::Caller;
 use crate::problem::{Problem, code};
@@ -21,20 +21,20 @@ use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// So long a verified credential is known.
+/// How long verified credentials are cached.
 const KNOWN_FOR: Span = Span::from_secs(60);
-/// Verified credentials that are known at a time.
+/// Most credentials in the cache.
 const KNOWN_MAX: usize = 1024;
 /// The wait after the first wrong password; each further one doubles it.
 const WAIT: Span = Span::from_millis(250);
 /// The longest wait.
 const WAIT_MAX: Span = Span::from_secs(30);
-/// Addresses whose failures are remembered at a time.
+/// Most addresses whose failures are remembered.
 const ADDRESSES_MAX: usize = 4096;
 
-/// The place where people log in. Shared by all connections.
+/// Authenticates the requests of all connections.
 pub(crate) struct Logins {
-    /// Where refusals are noted.
+    /// The log for refusals.
     events: Arc<Events>,
     path: PathBuf,
     key: Key,
@@ -46,27 +46,27 @@ pub(crate) struct Logins {
 #[derive(Default)]
 struct State {
     users: Users,
-    /// By what the file was known to be this one.
+    /// The version of the file that was read.
     read: Option<Version>,
     known: HashMap<[u8; 32], (String, Time)>,
     failed: HashMap<IpAddr, Failures>,
 }
 
-/// A file's device, number, length, and time of the last change.
+/// Device, inode, length and modification time of a file.
 type Version = (u64, u64, u64, i64, i64);
 
 #[derive(Clone, Copy)]
 struct Failures {
     count: u32,
-    /// Nothing is looked at before.
+    /// No password is checked before.
     until: Time,
 }
 
 impl Logins {
-    /// With the users of a file, which may change at any time.
+    /// Uses the users of a file, which may change at any time.
     ///
     /// # Errors
-    /// There is a file that cannot be read.
+    /// The file exists but cannot be read.
     pub fn new(path: &Path, events: Arc<Events>) -> Result<Logins, UsersError> {
         let state = State { users: Users::read(path)?, read: version(path), ..State::default() };
         Ok(Logins {
@@ -78,15 +78,15 @@ impl Logins {
         })
     }
 
-    /// Whether there is nobody who could log in.
+    /// Whether there are no users.
     pub fn is_empty(&self) -> bool {
         self.state().users.list().next().is_none()
     }
 
-    /// Who asks, by what a request has as its authorization.
+    /// The user of a request, by its `Authorization` header.
     ///
     /// # Errors
-    /// Nobody is known by that (401), or whoever it is must wait (429).
+    /// The credentials are wrong (401), or the address has to wait (429).
     pub fn caller(&self, authorization: Option<&str>, from: IpAddr, now: Time) -> Result<Caller, Problem> {
         let header = authorization.ok_or_else(unauthorised)?;
         let mut fingerprint = [0; 32];
@@ -95,8 +95,8 @@ impl Logins {
         if let Some(caller) = self.known(&fingerprint, from, now)? {
             return Ok(caller);
         }
-        // One at a time: of many at once from one address all but the first find how that one
-        // ended.
+        // One verification at a time: of many concurrent requests of a client, all but the first
+        // use its result.
         let _turn = self.turn.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(caller) = self.known(&fingerprint, from, now)? {
             return Ok(caller);
@@ -104,7 +104,7 @@ impl Logins {
         let hash = self.state().users.hash(&name);
         let is_right = is_password(&password, &hash);
         let mut state = self.state();
-        // The user may have been changed meanwhile.
+        // The user may have been changed during the verification.
         match state.named(&name).filter(|_| is_right && state.users.hash(&name) == hash) {
             Some(caller) => {
                 state.failed.remove(&from);
@@ -123,7 +123,7 @@ impl Logins {
         }
     }
 
-    /// Who is known by a credential already; an error where nothing else may be looked at yet.
+    /// The user of cached credentials; an error if the address has to wait.
     fn known(&self, fingerprint: &[u8; 32], from: IpAddr, now: Time) -> Result<Option<Caller>, Problem> {
         let mut state = self.state();
         state.renew(&self.path);
@@ -140,7 +140,7 @@ impl Logins {
 }
 
 impl State {
-    /// Reads the users again if their file is another one. One that cannot be read lets nobody in.
+    /// Reads the users again if the file has changed. If it cannot be read, nobody can log in.
     fn renew(&mut self, path: &Path) {
         let version = version(path);
         if version != self.read {
@@ -184,7 +184,7 @@ fn unauthorised() -> Problem {
     Problem::new(401, code::UNAUTHORISED, "log in with a user's name and password: User is not authorized")
 }
 
-/// Name and password of `Basic …`.
+/// Name and password of a `Basic` header.
 fn credential(header: &str) -> Option<(String, String)> {
     let (scheme, encoded) = header.split_once(' ')?;
     if !scheme.eq_ignore_ascii_case("basic") || encoded.len() > PASSWORD_BYTES_MAX * 2 {
@@ -246,7 +246,7 @@ mod tests {
         }
     }
 
-    /// 250 ms after the first failure, 500 ms after the second. Who is known already does not wait.
+    /// 250 ms after the first failure, 500 ms after the second. Cached credentials do not wait.
     #[test]
     fn who_fails_has_to_wait() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! The users' file, as `security login` changes it.
+//! Changes the users' file, for `security login`.
 
 use crate::caller::Role;
 use crate::users::{Users, UsersError};
@@ -6,7 +6,7 @@ use admin::{Login, LoginChange, LoginScope};
 use server::LoginDesk;
 use std::path::PathBuf;
 
-/// The users of a file; whoever lets people in reads it again when it is another one.
+/// The users in a file; log-ins notice when the file changes.
 #[derive(Debug)]
 pub struct UsersDesk(pub PathBuf);
 
@@ -54,7 +54,7 @@ mod tests {
     use super::*;
     use crate::users::{USERS_FILE, is_password};
 
-    /// Made, changed, given another password and deleted, by the file that log-ins go by.
+    /// Users are created, changed, given another password and deleted in the file that log-ins use.
     #[test]
     fn users_are_changed_in_their_file() {
         let dir = tempfile::tempdir().unwrap();

@@ -1,5 +1,5 @@
-//! What there is to ask for, as OpenAPI 3: made of the same tables of fields that records are made
-//! of, so that it cannot say anything else.
+//! The OpenAPI 3 document, generated from the same tables of fields as the records, so that it
+//! cannot disagree with them.
 
 use crate::record::{Field, Kind};
 use crate::resource::{
@@ -13,7 +13,7 @@ use serde_json::{Map, Value, json};
 
 /// The document.
 pub(crate) fn document() -> Value {
-    // The paths and fields of what is in a volume are the same for all volumes.
+    // The paths and fields of a volume's contents are the same for all volumes.
     let volume = ObjectId::default();
     let mut document = Document::default();
     document.paths.insert(
@@ -47,7 +47,7 @@ pub(crate) fn document() -> Value {
     })
 }
 
-/// Metrics of one of a collection, with the interval that they are of.
+/// Adds the metrics of a resource, with their interval.
 fn metrics(document: &mut Document, path: &str) {
     document.add(&Metrics::empty(path.into()), path, &["timestamp"]);
     let asked = json!({
@@ -122,7 +122,7 @@ impl Document {
         self.paths.insert(format!("{path}/{}", keys.join("/")), instance.into());
     }
 
-    /// A method's body, as a schema of its own.
+    /// Adds a method's body as a schema of its own.
     fn body<R: Resource>(&mut self, resource: &R, name: &str, method: &str) -> Value {
         let name = format!("{name}_{}", method.to_lowercase());
         let reference = json!({ "$ref": format!("#/components/schemas/{name}") });
@@ -131,7 +131,7 @@ impl Document {
     }
 }
 
-/// One, or `{"records": […]}`.
+/// One item, or `{"records": […]}`.
 fn one_or_several(one: &Value, several: &Value) -> Value {
     let list = json!({ "type": "array", "items": several });
     let records = json!({
@@ -140,7 +140,7 @@ fn one_or_several(one: &Value, several: &Value) -> Value {
     json!({ "oneOf": [one, records] })
 }
 
-/// One in a list of records: what names it, and what is to be otherwise.
+/// An item in a list of records: its keys, and the fields to change.
 fn with_keys(mut schema: Value, keys: &[&str]) -> Value {
     for key in keys {
         let (first, rest) = key.split_once('.').map_or((*key, None), |(first, rest)| (first, Some(rest)));
@@ -156,12 +156,12 @@ fn with_keys(mut schema: Value, keys: &[&str]) -> Value {
     schema
 }
 
-/// An empty body.
+/// The schema of an empty body.
 fn nothing() -> Value {
     json!({ "type": "object", "properties": {}, "additionalProperties": false })
 }
 
-/// What a collection takes beside filters.
+/// Parameters of a collection beside filters.
 const PICKING: &[&str] = &["fields", "order_by", "max_records", "offset", "return_records"];
 
 fn operation(summary: &str, parameters: &[Value], body: Option<&Value>, status: &str, answer: &Value) -> Value {
@@ -181,7 +181,7 @@ fn response(description: &str, schema: &Value) -> Value {
     json!({ "description": description, "content": { "application/hal+json": { "schema": schema } } })
 }
 
-/// What stands in braces in a path.
+/// The names in braces in a path.
 fn placeholders(path: &str) -> impl Iterator<Item = &str> {
     path.split('/').filter_map(|part| part.strip_prefix('{')?.strip_suffix('}'))
 }
@@ -208,7 +208,7 @@ fn parameters<'a>(names: &'a [&str]) -> impl Iterator<Item = Value> + 'a {
     })
 }
 
-/// A record's schema: what is at each dotted name.
+/// The schema of a record, from the dotted names of its fields.
 pub(crate) fn record_schema<T>(fields: &[Field<T>]) -> Value {
     let mut schema = object(&json!({ "_links": links() }));
     for field in fields {
@@ -243,7 +243,7 @@ pub(crate) fn of_kind(kind: Kind) -> Value {
     }
 }
 
-/// A total, and where it went.
+/// The total latency and its parts.
 const LATENCY: [&str; 6] = ["total", "network", "qos_max", "qos_min", "store", "disk"];
 
 fn numbers(names: &[&str]) -> Value {
@@ -251,7 +251,8 @@ fn numbers(names: &[&str]) -> Value {
     object(&names.iter().map(|name| ((*name).to_owned(), number.clone())).collect::<Map<_, _>>().into())
 }
 
-/// When, how it is known, another text, and operations, bytes and times under three names.
+/// The schema of one interval: its date, duration and status, and operations, bytes and latency
+/// under the given names.
 fn stretch([iops, throughput, latency]: &[&str; 3], text: &str) -> Value {
     let mut stretch = object(&json!({
         "timestamp": of_kind(Kind::Moment),

@@ -1,5 +1,5 @@
-//! The fields of bodies that parameters of the command line stand for: whoever asked by REST is
-//! told of the field that they wrote.
+//! Maps the command line's parameters to fields of bodies, so that a REST error names the field
+//! that the client wrote.
 
 use crate::setting::Setting;
 use serde_json::{Map, Value};
@@ -53,11 +53,11 @@ const FIELDS: &[(&str, &[&str])] = &[
     ("burst_duration", &["burst.duration"]),
 ];
 
-/// Of what has a policy.
+/// The fields that assign a policy.
 const POLICY: &[&str] = &["qos.policy.name", "qos.policy.uuid", "qos_policy.name", "qos_policy.uuid"];
 
-/// The field that a parameter, with underscores, stands for in a body of `settings`: of several
-/// the one that was given. None where the body has no such field.
+/// The field that a parameter (with underscores) has in a body of `settings`; if there are several,
+/// the one that was given. `None` if the body has no such field.
 pub(crate) fn field(parameter: &str, settings: &[Setting], body: &Map<String, Value>) -> Option<String> {
     let fields = FIELDS.iter().find(|(name, _)| *name == parameter).map(|(_, fields)| *fields);
     let fields = fields.unwrap_or(std::slice::from_ref(&parameter));

@@ -1,4 +1,4 @@
-//! `/api/private/cli`: commands of the command line by REST, for what has no path of its own.
+//! `/api/private/cli`: command lines over REST, for everything without a path of its own.
 //!
 //! ```text
 //!   POST   /api/private/cli                        {"input": "volume show"}      ► {"output": …}
@@ -8,7 +8,7 @@
 //!   DELETE                                         volume delete -…
 //!   POST   /api/private/cli/volume/rename {…}      volume rename -…
 //! ```
-//! A value is put in quotes, so that none is read as a parameter. Names have underscores for
+//! Values are quoted, so that none is taken for a parameter. Names have underscores in place of
 //! hyphens.
 
 use crate::body::Body;
@@ -20,16 +20,16 @@ use ontap::catalogue::specs;
 use ontap::{Command, Word};
 use serde_json::{Map, Value, json};
 
-/// A line, and how its answer is told.
+/// A command line, and the form of its answer.
 #[derive(Debug, PartialEq)]
 pub(crate) struct Line {
     pub text: String,
-    /// The password that came beside it.
+    /// The password, which is not part of the line.
     pub secret: Option<String>,
     pub answer: Answer,
 }
 
-/// How a line's answer is told.
+/// The form of a line's answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     /// As text in `output`.
@@ -40,10 +40,10 @@ pub(crate) enum Answer {
     Text,
 }
 
-/// The line that a request is. `words` stand behind `/api/private/cli` in its path.
+/// The command line of a request. `words` follow `/api/private/cli` in its path.
 ///
 /// # Errors
-/// There is no such command, or the body is not what one takes.
+/// There is no such command, or its body is invalid.
 pub(crate) fn line(words: &[&str], method: &str, query: &str, mut body: Map<String, Value>) -> Result<Line, Problem> {
     if words.is_empty() && method == "POST" {
         let mut body = Body::from(body);
@@ -71,12 +71,12 @@ pub(crate) fn line(words: &[&str], method: &str, query: &str, mut body: Map<Stri
         let (name, value) = part.split_once('=').unwrap_or((part, ""));
         given.push((decoded(name)?, Value::String(decoded(value)?)));
     }
-    // A password is never part of a line, which is logged and in the audit trail.
+    // A password is never part of the line, which is logged and written to the audit trail.
     let is_login = path.starts_with("security login");
     let secret =
         is_login.then(|| body.remove("password")).flatten().and_then(|value| value.as_str().map(str::to_owned));
     given.extend(body);
-    // What the client's library adds for records of its own.
+    // Parameters that the client's library adds for records.
     given.retain(|(name, _)| {
         !["return_timeout", "return_records", "max_records", "privilege_level"].contains(&name.as_str())
     });
@@ -112,15 +112,16 @@ fn parameter(name: &str, value: &Value) -> Result<String, Problem> {
     if text.contains(['\n', '\r']) {
         return Err(Problem::bad(code::INVALID_VALUE, name, format!("{name}: must be of one line")));
     }
-    // Quotes take the meaning from what a pattern is made of, so they stand only where it would be
-    // another word.
+    // Quotes disable the operators of patterns, so they are used only if the text would otherwise
+    // not be a single word.
     let plain = Word::split(&text)
         .is_ok_and(|words| matches!(&words[..], [word] if !word.quoted && word.parameter().is_none()));
     let word = Word { quoted: !plain, text };
     Ok(format!(" -{dashed} {word}"))
 }
 
-/// Whether the caller may have a line run. Lines reach every SVM, so an admin of one has none.
+/// Checks that the caller may run a line. Lines can reach every SVM, so the administrator of one
+/// may run none.
 ///
 /// # Errors
 /// They may not.
@@ -133,7 +134,7 @@ pub(crate) fn check(caller: &Caller, line: &str) -> Result<(), Problem> {
     }
 }
 
-/// A line's answer as it is sent.
+/// The body for a line's answer.
 pub(crate) fn told(answer: Answer, text: &str) -> Value {
     match answer {
         Answer::Output => json!({ "output": text }),
@@ -169,7 +170,7 @@ mod tests {
         assert_eq!(text("volume/rename", "POST", "", json!({ "newname": "w" })), "volume rename -newname w");
         assert!(text("qos/statistics/volume/performance", "GET", "", json!({})).ends_with("-iterations 1"));
         assert_eq!(text("", "POST", "", json!({ "input": "df\nrm" })), "df rm");
-        // A password stands beside the line.
+        // A password is beside the line.
         let body = json!({ "user_or_group_name": "bob", "role": "readonly", "password": "correct horse" });
         let Value::Object(body) = body else { panic!() };
         let made = line(&["security", "login"], "POST", "", body).unwrap();

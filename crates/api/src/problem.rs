@@ -1,4 +1,4 @@
-//! Why a request was not done: the status, and ONTAP's envelope around code, message and field.
+//! Why a request failed: its status, and ONTAP's envelope with code, message and field.
 
 use admin::{AdminError, Detail};
 use block::Span;
@@ -6,22 +6,22 @@ use qos::RefusalKind;
 use serde_json::{Value, json};
 use server::ControlError;
 
-/// Why a request was not done.
+/// Why a request failed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// The HTTP status.
     pub status: u16,
     /// ONTAP's code, or ours: see [`Detail`].
     pub code: u32,
-    /// What was given, which rule, what to do: one line.
+    /// The value given, the rule, and what to do, in one line.
     pub message: String,
-    /// The field that it is about.
+    /// The field that it concerns.
     pub target: Option<String>,
-    /// What is in the way, where a command was refused.
+    /// The kind of obstacle, if a command was refused.
     pub kind: Option<RefusalKind>,
-    /// What was asked for is in force all the same: something failed afterwards.
+    /// Whether the change is in force all the same, because something failed afterwards.
     pub is_in_force: bool,
-    /// How long to wait before trying again, where that is what is asked for.
+    /// How long to wait before trying again, if that would help.
     pub wait: Option<Span>,
 }
 
@@ -33,52 +33,52 @@ pub(crate) mod code {
     pub const UNSUPPORTED: u32 = 3;
     /// There is no such entry.
     pub const MISSING: u32 = 4;
-    /// The server could not.
+    /// An internal failure.
     pub const INTERNAL: u32 = 5;
-    /// It may not be done by whoever asks.
+    /// The caller is not permitted to do this.
     pub const DENIED: u32 = 6;
-    /// A parameter that there is none of.
+    /// An unknown parameter.
     pub const UNEXPECTED: u32 = 262179;
     /// A field that cannot be set here.
     pub const NOT_SETTABLE: u32 = 262196;
-    /// A value that cannot be read.
+    /// An invalid value.
     pub const INVALID_VALUE: u32 = 262197;
-    /// No JSON, or none that is taken.
+    /// Invalid JSON, or JSON of an unsupported form.
     pub const BAD_JSON: u32 = 262199;
     /// Two fields that exclude one another.
     pub const EXCLUSIVE: u32 = 8454389;
-    /// Who asks is not known.
+    /// The caller is not authenticated.
     pub const UNAUTHORISED: u32 = 6691623;
 }
 
 impl Problem {
-    /// A problem without a field.
+    /// A problem that concerns no field.
     pub(crate) fn new(status: u16, code: u32, message: impl Into<String>) -> Problem {
         Problem { status, code, message: message.into(), target: None, kind: None, is_in_force: false, wait: None }
     }
 
-    /// What was asked for is wrong.
+    /// The request is invalid.
     pub(crate) fn bad(code: u32, field: &str, message: impl Into<String>) -> Problem {
         Problem::new(400, code, message).at(field)
     }
 
-    /// There is none of it.
+    /// What was asked for does not exist.
     pub(crate) fn missing(message: impl Into<String>) -> Problem {
         Problem::new(404, code::MISSING, message)
     }
 
-    /// Whoever asks may not.
+    /// The caller is not permitted to do this.
     pub(crate) fn denied(message: impl Into<String>) -> Problem {
         Problem::new(403, code::DENIED, message)
     }
 
-    /// The same about a field.
+    /// The same problem for a field.
     #[must_use]
     pub(crate) fn at(self, field: &str) -> Problem {
         Problem { target: Some(field.to_owned()), ..self }
     }
 
-    /// As it is sent.
+    /// The body that is sent.
     pub fn body(&self) -> Value {
         let mut error = json!({ "message": self.message, "code": self.code.to_string() });
         if let Some(target) = &self.target {

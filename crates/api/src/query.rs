@@ -1,4 +1,4 @@
-//! The query string: which records, which of their fields, in which order, and how many at a time.
+//! The query string: which records, which of their fields, in which order, and how many.
 //!
 //! ```text
 //!   fields=name,svm.{name,uuid},!size   name=vol*|db*   size=>=1000   order_by=name desc,size
@@ -9,37 +9,37 @@ use crate::filter::Filter;
 use crate::problem::{Problem, code};
 use crate::selection::Selection;
 
-/// What a query string asks for.
+/// A parsed query string.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Query {
-    /// The fields of each record; `None` for the usual ones.
+    /// The fields of each record; `None` for the default ones.
     pub fields: Option<Selection>,
-    /// What a record must be like: field and condition, all of them.
+    /// Conditions on fields, all of which a record must satisfy.
     pub filters: Vec<(String, Filter)>,
-    /// Fields to sort by; `true` for the largest first.
+    /// Fields to sort by; `true` for descending order.
     pub order_by: Vec<(String, bool)>,
-    /// Records in an answer at most.
+    /// Most records in an answer.
     pub max_records: Option<usize>,
-    /// Records that are left out before.
+    /// Records that are skipped.
     pub offset: usize,
-    /// Whether records are wanted, or only their number.
+    /// Whether records are returned, or only their number.
     pub return_records: Option<bool>,
-    /// How long a client waits for an end, in seconds; 0 for an answer at once.
+    /// How long the client waits for a job to end, in seconds; 0 for an answer at once.
     pub return_timeout: Option<u32>,
-    /// All parameters as they came, but for the offset: what a link to the next page carries.
+    /// All parameters as they came, without the offset: the link to the next page repeats them.
     kept: Vec<(String, String)>,
 }
 
-/// The longest time that a client may wait for an end.
+/// The longest time that a client may wait for a job, in seconds.
 const RETURN_TIMEOUT_MAX: u32 = 120;
-/// The most parameters: more than any resource has fields.
+/// Most parameters: more than any resource has fields.
 const PARAMETERS_MAX: usize = 200;
 
 impl Query {
-    /// Reads what stands behind the question mark.
+    /// Parses what follows the question mark.
     ///
     /// # Errors
-    /// A parameter's value cannot be read, or there is one twice.
+    /// A parameter's value is invalid, or it is given twice.
     pub fn read(text: &str) -> Result<Query, Problem> {
         let mut query = Query::default();
         for part in text.split('&').filter(|part| !part.is_empty()) {
@@ -86,23 +86,23 @@ impl Query {
         Ok(())
     }
 
-    /// The text of a parameter, as it came.
+    /// The raw text of a parameter.
     pub fn text(&self, name: &str) -> Option<&str> {
         self.kept.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
     }
 
-    /// Takes out a parameter that picks no records, and that only its path knows: its text. Links
-    /// carry it as they do the others.
+    /// Takes out a parameter that is specific to its path and no filter; returns its text. Links
+    /// still repeat it.
     pub fn take_own(&mut self, name: &str) -> Option<&str> {
         self.filters.retain(|(field, _)| field != name);
         self.text(name)
     }
 
-    /// Refuses to pick records by their fields where one is named by its path, or none is picked;
-    /// `but` are parameters of something else.
+    /// Refuses filters, for a path that names one record or picks none. `but` are parameters with
+    /// another purpose.
     ///
     /// # Errors
-    /// There is a field, by its name.
+    /// There is a filter; the message names its field.
     pub fn picks_nothing(&self, what: &str, but: &[&str]) -> Result<(), Problem> {
         let Some((name, _)) = self.filters.iter().find(|(name, _)| !but.contains(&name.as_str())) else {
             return Ok(());
@@ -111,7 +111,7 @@ impl Query {
         Err(Problem::bad(code::UNEXPECTED, name, message))
     }
 
-    /// A reference to the records from `offset` on, with all else as it was asked for.
+    /// A link to the records from `offset` on, with all other parameters.
     pub fn link(&self, path: &str, offset: usize) -> String {
         let mut parts: Vec<String> =
             self.kept.iter().map(|(name, value)| format!("{}={}", encoded(name), encoded(value))).collect();
@@ -126,7 +126,7 @@ fn is_field(name: &str) -> bool {
     !name.is_empty() && name.chars().all(|c| c.is_ascii_alphanumeric() || "._".contains(c))
 }
 
-/// `name desc,size` as pairs.
+/// Parses `name desc,size`.
 fn order(text: &str) -> Result<Vec<(String, bool)>, Problem> {
     let one = |part: &str| {
         let mut words = part.split_whitespace();
@@ -155,10 +155,10 @@ fn truth(name: &str, text: &str) -> Result<bool, Problem> {
     }
 }
 
-/// A part of a URL as it was meant: `%2C` is a comma, and `+` a blank.
+/// Decodes a part of a URL: `%2C` is a comma, and `+` a blank.
 ///
 /// # Errors
-/// A `%` without two hexadecimal digits behind it, or what is no UTF-8.
+/// A `%` is not followed by two hexadecimal digits, or the result is not UTF-8.
 pub(crate) fn decoded(text: &str) -> Result<String, Problem> {
     let wrong =
         || Problem::new(400, code::INVALID_VALUE, format!("the URL's part {text:?} is not encoded as UTF-8 in %XX"));
@@ -178,7 +178,7 @@ pub(crate) fn decoded(text: &str) -> Result<String, Problem> {
     String::from_utf8(bytes).map_err(|_| wrong())
 }
 
-/// A part of a URL: all but letters, digits and a few signs as `%XX`.
+/// Encodes a part of a URL: everything but letters, digits and a few characters becomes `%XX`.
 pub(crate) fn encoded(text: &str) -> String {
     let one = |byte: u8| match byte {
         b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => (byte as char).to_string(),
@@ -205,7 +205,7 @@ mod tests {
         assert_eq!(Query::read("return_timeout=15").unwrap().return_timeout, Some(15));
     }
 
-    /// The client follows the link and adds nothing of its own.
+    /// The client follows the link without adding anything.
     #[test]
     fn a_link_carries_every_parameter_and_its_own_offset() {
         let query = Query::read("name=a%2A%7Cb&max_records=2&offset=2&fields=name,svm").unwrap();

@@ -1,5 +1,5 @@
-//! Records as they are sent: a table of fields for each resource, of which only those are read that
-//! are shown, sorted or filtered by.
+//! Records: each resource has a table of fields, and only fields that are shown, sorted or filtered
+//! by are read.
 
 use crate::filter::Filter;
 use crate::openapi::of_kind;
@@ -15,15 +15,15 @@ use std::cmp::Ordering;
 pub(crate) struct Field<T> {
     /// Its dotted name.
     pub name: &'static str,
-    /// What it takes to tell it.
+    /// What it costs to read.
     pub cost: Cost,
-    /// What its value is.
+    /// The type of its value.
     pub kind: Kind,
-    /// Its value; nothing where there is none.
+    /// Reads its value; `None` if it has none.
     pub read: fn(&View<'_>, T) -> Option<Value>,
 }
 
-/// What a field's value is, for those who read the document of what there is.
+/// The type of a field's value, for the OpenAPI document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Kind {
     /// A text.
@@ -31,13 +31,13 @@ pub(crate) enum Kind {
     /// A whole number, not negative: bytes, operations per second, seconds, or a count, as its name
     /// says.
     Number,
-    /// Yes or no.
+    /// A boolean.
     Truth,
     /// `2026-11-23T15:45:58Z`
     Moment,
-    /// A ceiling, as a text: `1000IOPS,300MB/s`.
+    /// A ceiling, as text: `1000IOPS,300MB/s`.
     Ceiling,
-    /// A floor, likewise.
+    /// A floor, as text.
     Floor,
     /// `{"name": …, "uuid": …}`
     Named,
@@ -49,23 +49,22 @@ pub(crate) enum Kind {
     ReadWrite,
     /// `{"total": …}` and where it went, in microseconds.
     Latency,
-    /// What was done in a stretch of time, as rates.
+    /// Rates over one interval.
     Metric,
-    /// What was done since the server began, as counters.
+    /// Counters since the server started.
     Counters,
 }
 
 impl<T> Field<T> {
-    /// The same, of another kind than text.
+    /// The same field with another type.
     pub(crate) const fn of(self, kind: Kind) -> Field<T> {
         Field { kind, ..self }
     }
 
-    /// What `filter` compares with of it, or of what is at `name` beneath it.
+    /// The kind of values that `filter` compares this field with, or the part of it at `name`.
     ///
     /// # Errors
-    /// It has no such part, or that has parts itself: those can be told to be there or not, and
-    /// nothing else.
+    /// It has no such part, or the part is an object: an object can only be tested for presence.
     fn kind_for(&self, filter: &Filter, name: &str) -> Result<FieldKind, Problem> {
         match self.kind {
             Kind::Ceiling if name == self.name => return Ok(FieldKind::Ceiling),
@@ -96,7 +95,7 @@ impl<T> Field<T> {
     }
 }
 
-/// Of a list what each has, else the same.
+/// The schema of a list's elements, or the schema itself.
 fn each(mut schema: Value) -> Value {
     match schema.get_mut("items") {
         Some(items) => items.take(),
@@ -113,28 +112,28 @@ fn parts_of(whole: &str, schema: &Value) -> String {
     }
 }
 
-/// Shown in any case.
+/// A field that is always shown.
 pub(crate) const fn key<T>(name: &'static str, read: fn(&View<'_>, T) -> Option<Value>) -> Field<T> {
     Field { name, cost: Cost::Key, kind: Kind::Text, read }
 }
 
-/// Shown where it is asked for.
+/// A field that is shown on request.
 pub(crate) const fn known<T>(name: &'static str, read: fn(&View<'_>, T) -> Option<Value>) -> Field<T> {
     Field { name, cost: Cost::Known, kind: Kind::Text, read }
 }
 
-/// Shown where it is asked for by name, or with `**`: the data thread is asked.
+/// A field that is shown if it is named, or with `**`: it requires asking the data thread.
 pub(crate) const fn asked<T>(name: &'static str, read: fn(&View<'_>, T) -> Option<Value>) -> Field<T> {
     Field { name, cost: Cost::Asked, kind: Kind::Text, read }
 }
 
-/// The most records in an answer, where none is asked for.
+/// Most records in an answer, by default.
 const RECORDS_MAX: usize = 10_000;
 
-/// What a collection has that a query picks.
+/// The items of a collection that a query picks.
 ///
 /// # Errors
-/// The query names a field that there is none of, or compares one with what its value cannot be.
+/// The query names an unknown field, or compares a field with an impossible value.
 pub(crate) fn picked<R: Resource>(resource: &R, view: &View<'_>, query: &Query) -> Result<Vec<R::Item>, Problem> {
     let known = |name: &str| {
         let field = resource.fields().iter().find(|field| is_within(name, field.name));
@@ -154,7 +153,7 @@ pub(crate) fn picked<R: Resource>(resource: &R, view: &View<'_>, query: &Query) 
     };
     let mut items: Vec<R::Item> =
         resource.items(view).into_iter().filter(|item| resource.is_seen(view, *item)).filter(fits).collect();
-    // The last one first: sorting keeps the order of equals.
+    // Sorts by the last field first: sorting is stable.
     for (name, largest_first) in query.order_by.iter().rev() {
         let field = known(name)?;
         field.kind_for(&Filter::Present, name)?;
@@ -166,10 +165,10 @@ pub(crate) fn picked<R: Resource>(resource: &R, view: &View<'_>, query: &Query) 
     Ok(items)
 }
 
-/// A page of a collection.
+/// One page of a collection.
 ///
 /// # Errors
-/// The query names a field that there is none of.
+/// The query names an unknown field.
 pub(crate) fn page<R: Resource>(resource: &R, view: &View<'_>, query: &Query) -> Result<Value, Problem> {
     check_fields(resource, query)?;
     let items = picked(resource, view, query)?;
@@ -187,10 +186,10 @@ pub(crate) fn page<R: Resource>(resource: &R, view: &View<'_>, query: &Query) ->
     Ok(json!({ "records": records, "num_records": records.len(), "_links": links }))
 }
 
-/// One record by itself: with all that is known of it where no fields were asked for.
+/// A single record; shows all known fields if no fields were asked for.
 ///
 /// # Errors
-/// The query names a field that there is none of.
+/// The query names an unknown field.
 pub(crate) fn instance<R: Resource>(
     resource: &R,
     view: &View<'_>,
@@ -204,7 +203,7 @@ pub(crate) fn instance<R: Resource>(
 fn record<R: Resource>(resource: &R, view: &View<'_>, item: R::Item, query: &Query, alone: bool) -> Value {
     let mut record = Map::new();
     for field in resource.fields() {
-        // What is filtered by is shown, too, so that a client sees why it got the record.
+        // Fields in filters are shown too, so that a client sees why it got the record.
         let is_asked = query.filters.iter().any(|(name, _)| is_within(name, field.name));
         let is_shown = match &query.fields {
             Some(selection) => selection.shows(field.name, field.cost),
@@ -221,7 +220,7 @@ fn record<R: Resource>(resource: &R, view: &View<'_>, item: R::Item, query: &Que
     record.into()
 }
 
-/// Puts a value at a dotted name.
+/// Sets a value at a dotted name.
 fn put(record: &mut Map<String, Value>, name: &str, value: Value) {
     match name.split_once('.') {
         None => drop(record.insert(name.into(), value)),
@@ -234,7 +233,7 @@ fn put(record: &mut Map<String, Value>, name: &str, value: Value) {
     }
 }
 
-/// A field's value, or what is at `name` beneath it: of a list that of each.
+/// A field's value, or the part at `name` of it; for a list, that of each element.
 fn within<T>(field: &Field<T>, name: &str, view: &View<'_>, item: T) -> Option<Value> {
     let value = (field.read)(view, item)?;
     parts_beneath(field.name, name).try_fold(value, |value, part| match value {
@@ -243,12 +242,12 @@ fn within<T>(field: &Field<T>, name: &str, view: &View<'_>, item: T) -> Option<V
     })
 }
 
-/// The parts of a name that come behind the field's own.
+/// The part of a dotted name that follows the field's own name.
 fn parts_beneath<'a>(field: &str, name: &'a str) -> impl Iterator<Item = &'a str> {
     name[field.len()..].split('.').filter(|part| !part.is_empty())
 }
 
-/// Numbers by size, texts by the alphabet; what has no value comes last.
+/// Numbers by size, texts alphabetically; missing values come last.
 fn order(a: &Option<Value>, b: &Option<Value>) -> Ordering {
     match (a, b) {
         (Some(Value::Number(a)), Some(Value::Number(b))) => {

@@ -1,4 +1,4 @@
-//! The resources: of each what there is, its fields, and the commands that its changes are.
+//! The resources: their items, their fields, and the commands of their changes.
 
 mod aggregate;
 mod cluster;
@@ -42,59 +42,59 @@ use qos::{Object, ObjectKind, Registry};
 use std::cell::OnceCell;
 use std::sync::Arc;
 
-/// What a request sees.
+/// The state that a request sees.
 pub(crate) struct View<'a> {
     pub administration: &'a Administration,
     pub at: &'a At<'a>,
     pub caller: &'a Caller,
     pub jobs: &'a Jobs,
-    /// What the server calls itself.
+    /// The name and identifier of the server.
     pub cluster: &'a Cluster,
-    /// What the server noticed, the oldest first, once somebody looked.
+    /// The log of events, oldest first, once it has been read.
     pub events: OnceCell<Vec<Arc<Event>>>,
 }
 
-/// A kind of thing that there is a collection of.
+/// A kind of item that forms a collection.
 pub(crate) trait Resource {
-    /// One of them.
+    /// One item.
     type Item: Copy + 'static;
 
-    /// What one is called in messages.
+    /// The name of an item in messages.
     const NAME: &'static str;
-    /// Whether a change answers with a job.
+    /// Whether a change is answered with a job.
     const HAS_JOBS: bool = true;
-    /// The methods that change it.
+    /// The supported methods that change it.
     const CHANGES: &'static [&'static str] = &["POST", "PATCH", "DELETE"];
-    /// Texts of a PATCH's body that may stand in its query instead, by their dotted names.
+    /// Dotted names of text fields of a PATCH's body that may be given in its query.
     const IN_QUERY: &'static [&'static str] = &[];
 
     /// The collection's path: `/api/storage/volumes`.
     fn path(&self) -> String;
 
-    /// Its records' fields, the keys first.
+    /// The fields of its records, keys first.
     fn fields(&self) -> &'static [Field<Self::Item>];
 
-    /// What bodies that make and change one may have.
+    /// The fields of bodies that make and change an item.
     fn settings(&self) -> &'static [Setting] {
         &[]
     }
 
-    /// All of them, in the order that they are listed in.
+    /// All items, in the order of the listing.
     fn items(&self, view: &View<'_>) -> Vec<Self::Item>;
 
-    /// The one that stands behind the collection's path.
+    /// The item with a key, the part of the path after the collection's.
     fn find(&self, view: &View<'_>, key: &str) -> Option<Self::Item>;
 
-    /// What stands behind the collection's path for one.
+    /// The key of an item.
     fn key(&self, view: &View<'_>, item: Self::Item) -> String;
 
-    /// The fields that a body names one by, in the order in which the path does: of a list of
-    /// records to change, each has them.
+    /// The fields that identify an item in a body, in the order of the path. Each record in a list
+    /// of changes has them.
     const KEYS: &'static [&'static str] = &["uuid"];
-    /// Whether one is made by a POST to its own path.
+    /// Whether an item is made by a POST to its own path.
     const MADE_AT_KEY: bool = false;
 
-    /// The key of the one that a body names, taken out of it.
+    /// Takes the key of an item out of a body.
     fn key_in(&self, body: &mut Body) -> Result<String, Problem> {
         let one = |field: &&str| {
             let value = body.at(field)?;
@@ -103,64 +103,64 @@ pub(crate) trait Resource {
         Ok(Self::KEYS.iter().map(one).collect::<Result<Vec<String>, Problem>>()?.join("/"))
     }
 
-    /// Has a body name what stands in the path.
+    /// Sets the key fields of a body from the path.
     fn put_key(&self, _body: &mut Body, _key: &str) -> Result<(), Problem> {
         Err(unsupported(Self::NAME, "POST"))
     }
 
-    /// Whether one is shown to the caller.
+    /// Whether the caller may see an item.
     fn is_seen(&self, view: &View<'_>, item: Self::Item) -> bool {
         view.sees(self.svm(view, item))
     }
 
-    /// The SVM that one belongs to; `None` for what is everybody's.
+    /// The SVM of an item; `None` if it belongs to the whole server.
     fn svm(&self, view: &View<'_>, item: Self::Item) -> Option<ObjectId>;
 
-    /// The SVM that all of them belong to, where that is one.
+    /// The SVM of all items, if they share one.
     fn of_svm(&self, _view: &View<'_>) -> Option<ObjectId> {
         None
     }
 
-    /// What makes one.
+    /// The commands that make an item.
     fn create(&self, _view: &View<'_>, _body: &mut Body) -> Result<Vec<Command>, Problem> {
         Err(unsupported(Self::NAME, "POST"))
     }
 
-    /// The one that a body had made: by its name.
+    /// The item that a body had made, found by name.
     fn made(&self, _view: &View<'_>, _body: Body) -> Option<Self::Item> {
         None
     }
 
-    /// What changes one.
+    /// The commands that change an item.
     fn modify(&self, _view: &View<'_>, _item: Self::Item, _body: &mut Body) -> Result<Vec<Command>, Problem> {
         Err(unsupported(Self::NAME, "PATCH"))
     }
 
-    /// What changes something that a key names and that is none of them yet; `None` where the key
+    /// The commands for a key that names something which is not an item yet; `None` if the key
     /// names nothing.
     fn modify_other(&self, _view: &View<'_>, _key: &str, _body: &mut Body) -> Option<Result<Vec<Command>, Problem>> {
         None
     }
 
-    /// What takes one away.
+    /// The commands that delete an item.
     fn delete(&self, _view: &View<'_>, _item: Self::Item) -> Result<Vec<Command>, Problem> {
         Err(unsupported(Self::NAME, "DELETE"))
     }
 }
 
 pub(crate) fn unsupported(name: &str, method: &str) -> Problem {
-    // "An SVM" by how that is spoken.
+    // "An SVM", because of its pronunciation.
     let article = if name.starts_with(['a', 'e', 'i', 'o', 'S']) { "an" } else { "a" };
     Problem::new(405, code::UNSUPPORTED, format!("{method}: cannot be done with {article} {name}"))
 }
 
 impl View<'_> {
-    /// What there is.
+    /// The registry of the administration.
     pub fn registry(&self) -> &Registry {
         &self.administration.registry
     }
 
-    /// Whether what belongs to an SVM is shown to whoever asks.
+    /// Whether the caller may see what belongs to an SVM.
     pub fn sees(&self, svm: Option<ObjectId>) -> bool {
         match (&self.caller.role, svm) {
             (Role::Svm(own), Some(svm)) => self.name_of(svm) == own,
@@ -168,17 +168,18 @@ impl View<'_> {
         }
     }
 
-    /// Whether what is of all SVMs together is shown to whoever asks.
+    /// Whether the caller may see what concerns all SVMs together.
     pub fn sees_all(&self) -> bool {
         !matches!(self.caller.role, Role::Svm(_))
     }
 
-    /// What the server noticed, the oldest first.
+    /// The log of events, oldest first.
     pub fn events(&self) -> &[Arc<Event>] {
         self.events.get_or_init(|| self.at.world.events())
     }
 
-    /// Whether whoever asks may change what belongs to an SVM, or, with `None`, to everybody.
+    /// Checks that the caller may change what belongs to an SVM, or with `None` to the whole
+    /// server.
     pub fn may_change(&self, svm: Option<ObjectId>) -> Result<(), Problem> {
         match &self.caller.role {
             Role::Admin => Ok(()),
@@ -187,7 +188,7 @@ impl View<'_> {
         }
     }
 
-    /// An object's own name; nothing where there is no such object.
+    /// An object's own name; empty if it does not exist.
     pub fn name_of(&self, object: ObjectId) -> &str {
         self.registry().object(object).map(Object::name).unwrap_or_default()
     }
@@ -197,24 +198,24 @@ impl View<'_> {
         self.registry().objects().filter(|object| object.kind() == kind).map(Object::id).collect()
     }
 
-    /// The object of a kind that has an identifier.
+    /// The object of a kind with that identifier.
     pub fn object(&self, kind: ObjectKind, uuid: &str) -> Option<ObjectId> {
         let object = self.registry().object(admin::object_of_uuid(uuid)?)?;
         (object.kind() == kind).then(|| object.id())
     }
 
-    /// What an object is in, of a kind; an object is in itself.
+    /// The object of a kind that contains an object; an object contains itself.
     pub fn above(&self, object: ObjectId, kind: ObjectKind) -> Option<ObjectId> {
         self.registry().path(object).find(|above| above.kind() == kind).map(Object::id)
     }
 
-    /// An object's name, for a command: what the registry took as a name is one.
+    /// An object's name as a command's parameter; every name in the registry is valid.
     pub fn object_name(&self, object: ObjectId) -> Result<ObjectName, Problem> {
         let name = self.name_of(object);
         name.parse().map_err(|error| Problem::new(500, code::INTERNAL, format!("{name}: {error}")))
     }
 
-    /// The name of an object's SVM, for a command.
+    /// The name of an object's SVM as a command's parameter.
     pub fn svm_name(&self, object: ObjectId) -> Result<Option<ObjectName>, Problem> {
         self.registry().svm_of(object).map(|svm| self.object_name(svm)).transpose()
     }

@@ -1,39 +1,39 @@
-//! Which fields a record shows: `fields=name,svm.{name,uuid},qos,!size,*`.
+//! The selection of fields: `fields=name,svm.{name,uuid},qos,!size,*`.
 
 use crate::problem::{Problem, code};
 
-/// What a client wants to see of each record, beside its keys and name.
+/// The fields that a client wants in each record, beside its keys and name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Selection {
-    /// Dotted names; each stands for itself and for all beneath it.
+    /// Dotted names; each includes everything beneath it.
     wanted: Vec<String>,
-    /// `!name`: not that.
+    /// Names after `!`, which are excluded.
     unwanted: Vec<String>,
     /// `*`, or `**`.
     all: Option<Cost>,
 }
 
-/// What it takes to tell a field's value.
+/// The cost of reading a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Cost {
-    /// Shown in any case.
+    /// Always shown.
     Key,
-    /// Known here: `*` shows it.
+    /// Known here: shown with `*`.
     Known,
-    /// Asked of the data thread: `**` shows it, and whoever names it.
+    /// Requires asking the data thread: shown with `**`, or if it is named.
     Asked,
 }
 
-/// Brackets inside one another.
+/// Deepest nesting of brackets.
 const NESTING_MAX: usize = 8;
-/// Names altogether.
+/// Most names in all.
 const NAMES_MAX: usize = 500;
 
 impl Selection {
-    /// Reads the parameter's value.
+    /// Parses the parameter's value.
     ///
     /// # Errors
-    /// Brackets do not match, or something is no name.
+    /// Brackets do not match, or a name is invalid.
     pub fn read(text: &str) -> Result<Selection, Problem> {
         let mut selection = Selection::default();
         let wrong = |what: &str| {
@@ -50,7 +50,7 @@ impl Selection {
                         Some(name) => (&mut selection.unwanted, name),
                         None => (&mut selection.wanted, name),
                     };
-                    // `svm.*` is all of `svm`.
+                    // `svm.*` is the same as `svm`.
                     let name = name.strip_suffix(".*").unwrap_or(name);
                     if name.is_empty() || !name.chars().all(|c| c.is_ascii_alphanumeric() || "._".contains(c)) {
                         return Err(wrong(&format!("{name:?} is no field's name")));
@@ -59,14 +59,14 @@ impl Selection {
                 }
             }
         }
-        // Only told what not to show, it shows the rest.
+        // With exclusions only, everything else is shown.
         if selection.wanted.is_empty() && selection.all.is_none() {
             selection.all = Some(Cost::Known);
         }
         Ok(selection)
     }
 
-    /// Whether it shows the field `name`.
+    /// Whether the field `name` is shown.
     pub fn shows(&self, name: &str, cost: Cost) -> bool {
         let is_among = |names: &[String]| names.iter().any(|wanted| is_within(name, wanted) || is_within(wanted, name));
         if cost == Cost::Key {
@@ -76,18 +76,18 @@ impl Selection {
         !unwanted && (self.all.is_some_and(|all| cost <= all) || is_among(&self.wanted))
     }
 
-    /// The names that were given.
+    /// All names that were given.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.wanted.iter().chain(&self.unwanted).map(String::as_str)
     }
 }
 
-/// Whether `name` is `above` or beneath it.
+/// Whether `name` is `above`, or beneath it.
 pub(crate) fn is_within(name: &str, above: &str) -> bool {
     name.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
 }
 
-/// Takes the brackets out: `a,b.{c,d}` is `a`, `b.c` and `b.d`.
+/// Expands brackets: `a,b.{c,d}` is `a`, `b.c` and `b.d`.
 fn unfolded(text: &str, prefix: &str, depth: usize) -> Result<Vec<String>, &'static str> {
     if depth > NESTING_MAX {
         return Err("brackets are nested too deeply");
@@ -109,7 +109,7 @@ fn unfolded(text: &str, prefix: &str, depth: usize) -> Result<Vec<String>, &'sta
     Ok(names)
 }
 
-/// `b` and `c` are `b.c`, `b` and `!c` are `!b.c`.
+/// Joins names: `b` and `c` make `b.c`, `b` and `!c` make `!b.c`.
 fn joined(prefix: &str, name: &str) -> String {
     match (prefix, name.strip_prefix('!')) {
         ("", _) => name.to_owned(),
@@ -118,7 +118,7 @@ fn joined(prefix: &str, name: &str) -> String {
     }
 }
 
-/// At the commas that stand in no bracket.
+/// Splits at the commas outside of brackets.
 fn split(text: &str) -> Result<Vec<&str>, &'static str> {
     let (mut parts, mut depth, mut begin) = (Vec::new(), 0_usize, 0);
     for (at, c) in text.char_indices() {

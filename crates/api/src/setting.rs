@@ -1,5 +1,5 @@
-//! What a POST and a PATCH of each resource take: for the document of what there is. A test holds
-//! it against what the resources do take, both ways.
+//! The fields of POST and PATCH bodies of each resource, for the OpenAPI document. A test compares
+//! them with what the resources accept, both ways.
 
 use serde_json::{Value, json};
 
@@ -8,13 +8,13 @@ use serde_json::{Value, json};
 pub(crate) struct Setting {
     /// Its dotted name.
     pub name: &'static str,
-    /// What it takes.
+    /// The type of its value.
     pub takes: Takes,
-    /// Where it may be.
+    /// The methods that accept it.
     pub place: Place,
 }
 
-/// What a field takes.
+/// The type of a field's value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Takes {
     /// A text.
@@ -23,28 +23,28 @@ pub(crate) enum Takes {
     OneOf(&'static [&'static str]),
     /// A whole number, not negative.
     Number,
-    /// Yes or no.
+    /// A boolean.
     Truth,
     /// `{"name": …}`, `{"uuid": …}`, or both of the same.
     Named,
-    /// A list of those.
+    /// A list of such references.
     NamedList,
     /// A policy by name or identifier, or limits in its place.
     Policy,
 }
 
-/// Where a field may be.
+/// The methods that accept a field.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Place {
-    /// In a POST, which must have it.
+    /// POST, which requires it.
     Required,
-    /// In a POST.
+    /// POST.
     Post,
-    /// In a PATCH.
+    /// PATCH.
     Patch,
-    /// In both.
+    /// Both.
     Both,
-    /// In both, and a POST must have it.
+    /// Both, and POST requires it.
     RequiredAndPatch,
 }
 
@@ -62,18 +62,18 @@ impl Place {
     }
 }
 
-/// A field of a body.
+/// Makes an entry for a field.
 pub(crate) const fn setting(name: &'static str, takes: Takes, place: Place) -> Setting {
     Setting { name, takes, place }
 }
 
-/// The fields that a method's body may have.
+/// The fields that a method's body accepts.
 pub(crate) fn of_method<'a>(settings: &'a [Setting], method: &'a str) -> impl Iterator<Item = &'a Setting> {
     settings.iter().filter(move |setting| setting.place.is_in(method))
 }
 
-/// The schema of a method's body: what is at each dotted name, nothing else, and what must be
-/// there.
+/// The schema of a method's body: the fields by their dotted names, no others, and the required
+/// ones.
 pub(crate) fn body_schema(settings: &[Setting], method: &str) -> Value {
     let mut schema = closed(&json!({}));
     for setting in of_method(settings, method) {
@@ -134,7 +134,7 @@ impl Takes {
         }
     }
 
-    /// What it takes, in words.
+    /// The type in words.
     pub fn word(self) -> &'static str {
         match self {
             Takes::Text => "a text",
@@ -146,7 +146,7 @@ impl Takes {
         }
     }
 
-    /// Whether a value is of its type.
+    /// Whether a value has the type.
     pub fn fits(self, value: &Value) -> bool {
         let of = |names: &[&str], numbers: &[&str]| {
             value.as_object().is_some_and(|fields| {
@@ -173,7 +173,7 @@ impl Takes {
         }
     }
 
-    /// Something of the kind, for the test.
+    /// An example of the type, for the test.
     #[cfg(test)]
     pub fn example(self) -> Value {
         match self {

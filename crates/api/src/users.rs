@@ -1,10 +1,10 @@
-//! Who may log in: a file in the pool's folder with a name, a role and the hash of a password for
-//! each, by argon2id.
+//! The users: a file in the pool's folder with the name, the role and the hashed password
+//! (argon2id) of each.
 //!
 //! ```json
 //! {"users":[{"name":"alice","role":"svm:svm01","password":"$argon2id$v=19$m=19456,t=2,p=1$…$…"}]}
 //! ```
-//! It is replaced as a whole, so that whoever reads it finds the old one or the new one.
+//! The file is replaced as a whole, so that readers find either the old or the new contents.
 
 use crate::caller::Role;
 use argon2::Argon2;
@@ -17,42 +17,42 @@ use std::io::Write as _;
 use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::{Path, PathBuf};
 
-/// Its name in the pool's folder.
+/// The file's name in the pool's folder.
 pub const USERS_FILE: &str = "users.json";
 
-/// The least that a password has, in characters.
+/// Least length of a password, in characters.
 const PASSWORD_CHARS_MIN: usize = 8;
-/// The most, in bytes: hashing longer ones is work that anybody could ask for.
+/// Most bytes of a password: anybody could cause the work of hashing longer ones.
 pub(crate) const PASSWORD_BYTES_MAX: usize = 1024;
-/// The longest name of a user.
+/// Longest name of a user, in characters.
 const NAME_CHARS_MAX: usize = 64;
 
-/// Why the users are not read or not changed.
+/// Why the users cannot be read or changed.
 #[derive(Debug, thiserror::Error)]
 pub enum UsersError {
     /// The file cannot be read or written.
     #[error("{}: users: {reason}", .path.display())]
     File {
-        /// Which.
+        /// The file.
         path: PathBuf,
-        /// What is wrong.
+        /// The reason.
         reason: String,
     },
-    /// There is one of that name.
+    /// There is a user of that name already.
     #[error("user {0}: there is one already; delete it first to give it another role or password")]
     Taken(String),
-    /// There is none of that name.
+    /// There is no user of that name.
     #[error("user {0}: there is none of that name; `seawall user list` has them")]
     Missing(String),
-    /// It is no name of a user.
+    /// The name is invalid.
     #[error("user {0:?}: a name has 1 to {NAME_CHARS_MAX} letters, digits, _, - and dots")]
     Name(String),
-    /// It is no password.
+    /// The password is invalid.
     #[error("password: must have at least {PASSWORD_CHARS_MIN} characters and at most {PASSWORD_BYTES_MAX} bytes")]
     Password,
 }
 
-/// The users.
+/// The users, by name.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Users {
     users: BTreeMap<String, User>,
@@ -61,7 +61,7 @@ pub struct Users {
 #[derive(Clone, Debug, PartialEq, Eq)]
 struct User {
     role: Role,
-    /// In the format of password hashing competitions' strings (PHC).
+    /// In the PHC string format for password hashes.
     hash: String,
 }
 
@@ -80,10 +80,10 @@ struct Row {
 }
 
 impl Users {
-    /// Reads the file; there is nobody where it is missing.
+    /// Reads the file; a missing file has no users.
     ///
     /// # Errors
-    /// It cannot be read, others can read it too, or it is not what [`Users::change`] writes.
+    /// It cannot be read, others can read it too, or its contents are invalid.
     pub fn read(path: &Path) -> Result<Users, UsersError> {
         let wrong = |reason: String| UsersError::File { path: path.into(), reason };
         if !path.exists() {
@@ -99,11 +99,10 @@ impl Users {
         Ok(Users { users: table.users.into_iter().map(user).collect::<Result<_, _>>()? })
     }
 
-    /// Changes the file: reads it, has `change` change the users, and writes it anew, one process
-    /// at a time.
+    /// Changes the file: reads it, applies `change`, and replaces it, by one process at a time.
     ///
     /// # Errors
-    /// It cannot be read or written, or `change` refuses; then it is as it was.
+    /// It cannot be read or written, or `change` refuses; then it is unchanged.
     pub fn change(path: &Path, change: impl FnOnce(&mut Users) -> Result<(), UsersError>) -> Result<(), UsersError> {
         let wrong = |reason: std::io::Error| UsersError::File { path: path.into(), reason: reason.to_string() };
         let folder = File::open(path.parent().unwrap_or(Path::new("."))).map_err(wrong)?;
@@ -124,10 +123,10 @@ impl Users {
         std::fs::rename(&new, path).and_then(|()| folder.sync_all()).map_err(wrong)
     }
 
-    /// Adds one.
+    /// Adds a user.
     ///
     /// # Errors
-    /// There is one of that name, or name or password break a rule.
+    /// There is one of that name already, or name or password is invalid.
     pub fn add(&mut self, name: &str, role: Role, password: &str) -> Result<(), UsersError> {
         let fits = (1..=NAME_CHARS_MAX).contains(&name.len())
             && name.chars().all(|c| c.is_ascii_alphanumeric() || "_-.".contains(c));
@@ -141,18 +140,18 @@ impl Users {
         Ok(())
     }
 
-    /// Has one be allowed something else.
+    /// Changes a user's role.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// There is no user of that name.
     pub fn modify(&mut self, name: &str, role: Role) -> Result<(), UsersError> {
         self.named(name).map(|user| user.role = role)
     }
 
-    /// Gives one another password.
+    /// Changes a user's password.
     ///
     /// # Errors
-    /// There is none of that name, or it is no password.
+    /// There is no user of that name, or the password is invalid.
     pub fn set_password(&mut self, name: &str, password: &str) -> Result<(), UsersError> {
         let user = self.named(name)?;
         user.hash = checked(password).map(hashed)?;
@@ -163,49 +162,48 @@ impl Users {
         self.users.get_mut(name).ok_or_else(|| UsersError::Missing(name.into()))
     }
 
-    /// Takes one away.
+    /// Deletes a user.
     ///
     /// # Errors
-    /// There is none of that name.
+    /// There is no user of that name.
     pub fn delete(&mut self, name: &str) -> Result<(), UsersError> {
         self.users.remove(name).map(drop).ok_or_else(|| UsersError::Missing(name.into()))
     }
 
-    /// All of them by name.
+    /// All users, by name.
     pub fn list(&self) -> impl Iterator<Item = (&str, &Role)> {
         self.users.iter().map(|(name, user)| (name.as_str(), &user.role))
     }
 
-    /// What somebody may.
+    /// The role of a user.
     pub(crate) fn role(&self, name: &str) -> Option<&Role> {
         self.users.get(name).map(|user| &user.role)
     }
 
-    /// The hash that somebody's password must fit; for nobody one that nothing fits, so that both
-    /// take as long.
+    /// The hash that a user's password must match. For an unknown user it is one that nothing
+    /// matches, so that the check takes equally long.
     pub(crate) fn hash(&self, name: &str) -> String {
         self.users.get(name).map_or_else(|| NOBODYS.to_owned(), |user| user.hash.clone())
     }
 }
 
-/// A hash of 32 zero bytes, which is nobody's password's.
+/// A hash of 32 zero bytes, which no known password has.
 const NOBODYS: &str =
     "$argon2id$v=19$m=19456,t=2,p=1$AAAAAAAAAAAAAAAAAAAAAA$AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA";
 
-/// Whether a password is the one that a hash was made of. It takes some 20 MiB and some 30 ms.
+/// Checks a password against a hash, which takes some 20 MiB and some 30 ms.
 pub(crate) fn is_password(password: &str, hash: &str) -> bool {
     let verify = |hash: &PasswordHash<'_>| Argon2::default().verify_password(password.as_bytes(), hash).is_ok();
     PasswordHash::new(hash).is_ok_and(|hash| verify(&hash))
 }
 
-/// A new password for somebody, of 120 random bits, in letters and digits that are not taken for
-/// one another.
+/// A new random password with 120 bits, of letters and digits that are not easily confused.
 pub fn new_password() -> String {
     const SIGNS: &[u8; 32] = b"abcdefghijkmnpqrstuvwxyz23456789";
     random::<24>().iter().map(|byte| SIGNS[usize::from(*byte) % SIGNS.len()] as char).collect()
 }
 
-/// The password, if it is one.
+/// Checks the rules for passwords.
 fn checked(password: &str) -> Result<&str, UsersError> {
     let fits = password.chars().count() >= PASSWORD_CHARS_MIN && password.len() <= PASSWORD_BYTES_MAX;
     fits.then_some(password).ok_or(UsersError::Password)

@@ -1,11 +1,11 @@
-//! What the server's memory is for, and what came of the cache's partitions.
+//! Metrics of the server's memory and the cache's partitions.
 
 use super::{Kind, Page};
 use crate::resource::View;
 use admin::{CacheSeen, DEFAULT_PARTITION};
 
-/// A metric of each partition: its name, what it is, and its value. There are 64 partitions at
-/// most.
+/// A metric of each partition: its name, its help text, and how to read its value. There are at
+/// most 64 partitions.
 type Row = (&'static str, Kind, &'static str, fn(&CacheSeen) -> u64);
 
 const PARTITION: [Row; 9] = [
@@ -54,7 +54,7 @@ pub(super) fn memory(page: &mut Page, view: &View<'_>) {
     }
 }
 
-/// The limits of connections.
+/// The bandwidth limits of connections.
 fn link(page: &mut Page, view: &View<'_>) {
     let Some(seen) = view.at.world.link() else { return };
     page.one("link_bytes_total", Kind::Counter, "Data of reads and writes that clients asked for.", seen.bytes);

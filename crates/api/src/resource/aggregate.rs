@@ -61,15 +61,15 @@ impl Resource for Aggregates {
 }
 
 impl super::Cluster {
-    /// How records name the aggregates that they may be in.
+    /// The list of aggregates in other records.
     pub(crate) fn aggregates(&self) -> Value {
         json!([{ "name": self.name, "uuid": self.uuid }])
     }
 }
 
 impl View<'_> {
-    /// Takes the aggregates that a body names: the pool is the one that there is, whatever scripts
-    /// call theirs, as the command line has it.
+    /// Takes the aggregates that a body names. Any name is accepted, as on the command line: the
+    /// pool is the only aggregate, whatever scripts call theirs.
     pub fn any_aggregate(&self, body: &mut Body) -> Result<(), Problem> {
         for mut aggregate in body.list("aggregates")?.unwrap_or_default() {
             aggregate.text("name")?;

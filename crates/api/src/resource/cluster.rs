@@ -1,4 +1,4 @@
-//! `/api/cluster`: what the server calls itself.
+//! `/api/cluster`: the identity of the server.
 
 use serde_json::{Value, json};
 
@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 pub struct Cluster {
     /// Its name.
     pub name: String,
-    /// Its identifier, the same as long as its pool is.
+    /// Its identifier, which stays the same for the pool's life.
     pub uuid: String,
 }
 
-/// The release of ONTAP whose interface this is, for clients that ask by it.
+/// The release of ONTAP whose interface this is, for clients that depend on it.
 const GENERATION: (u32, u32, u32) = (9, 19, 1);
 
 impl Cluster {

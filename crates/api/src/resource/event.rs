@@ -1,4 +1,4 @@
-//! `/api/support/ems/events`: what the server noticed, the latest first.
+//! `/api/support/ems/events`: the log of events, latest first.
 
 use super::job::moment;
 use super::{Resource, View};
@@ -23,7 +23,7 @@ const FIELDS: &[Field<u64>] = &[
     known("source", |_, _| Some("seawall".into())),
 ];
 
-/// Numbers grow, though some may be missing.
+/// Numbers ascend, but some may be missing.
 fn event<'a>(view: &'a View<'_>, number: u64) -> Option<&'a Event> {
     let events = view.events();
     events.binary_search_by_key(&number, |event| event.number).ok().map(|at| &*events[at])
@@ -61,7 +61,7 @@ impl Resource for EmsEvents {
         None
     }
 
-    /// They name clients and volumes of all SVMs.
+    /// Events name clients and volumes of all SVMs.
     fn is_seen(&self, view: &View<'_>, _: u64) -> bool {
         view.sees_all()
     }

@@ -1,6 +1,6 @@
-//! `/api/storage/volumes/UUID/files`: the files of a volume, each by its path from the volume's
-//! root. A POST to a path makes a file of a size there: hosts use it as a block device, so there is
-//! no data to send with it.
+//! `/api/storage/volumes/UUID/files`: the files of a volume, by their paths from the volume's root.
+//! A POST to a path makes a file of fixed size. Hosts use it as a block device, so no data is sent
+//! with it.
 
 use super::volume::size_in;
 use super::{Resource, View};
@@ -16,7 +16,7 @@ use ontap::catalogue::{FileCommand, FileCreate, FileDelete, FileModify, FileRena
 use ontap::value::{FilePath, Switch, ValueError};
 use qos::{Object, ObjectKind};
 
-/// A volume's files.
+/// The files of a volume.
 pub(crate) struct VolumeFiles {
     pub volume: ObjectId,
 }
@@ -72,7 +72,7 @@ impl Resource for VolumeFiles {
         view.registry().object(file).map(Object::id)
     }
 
-    /// In one part of the URL, as the client sends it.
+    /// One part of the URL, encoded as the client does.
     fn key(&self, view: &View<'_>, item: ObjectId) -> String {
         encoded(&path_in_volume(view, item))
     }
@@ -129,7 +129,7 @@ impl Resource for VolumeFiles {
         Ok(commands.into_iter().map(Command::File).collect())
     }
 
-    /// A file of clients becomes one of these with its policy.
+    /// A clients' file becomes an item when it gets a policy.
     fn modify_other(&self, view: &View<'_>, key: &str, body: &mut Body) -> Option<Result<Vec<Command>, Problem>> {
         let file: FilePath = format!("/{}", key.trim_start_matches('/')).parse().ok()?;
         view.at.world.client_file(self.volume, file.as_str())?;
@@ -159,7 +159,7 @@ impl VolumeFiles {
     }
 }
 
-/// The path that a body gives, from the volume's root, with a slash before it or without.
+/// The path in a body, from the volume's root, with or without a leading slash.
 fn path_in(body: &mut Body) -> Result<Option<FilePath>, Problem> {
     let field = body.name("path");
     let Some(path) = body.text("path")? else { return Ok(None) };
@@ -167,7 +167,7 @@ fn path_in(body: &mut Body) -> Result<Option<FilePath>, Problem> {
     path.map(Some).map_err(|error| Problem::bad(code::INVALID_VALUE, &field, format!("{field}: {error}")))
 }
 
-/// `dir/disk.img`, without the volume and without a slash before it.
+/// The path within the volume, without a leading slash: `dir/disk.img`.
 fn path_in_volume(view: &View<'_>, file: ObjectId) -> String {
     let path = view.path_in_svm(file);
     let path = path.strip_prefix("/vol/").and_then(|path| path.split_once('/'));

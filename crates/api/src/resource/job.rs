@@ -1,6 +1,6 @@
-//! `/api/cluster/jobs`: what changes of volumes and the like answer with. Each has ended when it is
-//! answered: a change is short work here, and a client that follows the link finds the end at once.
-//! They are kept in the pool's folder.
+//! `/api/cluster/jobs`: the answers to changes of volumes and other resources. A job has ended when
+//! it is answered: changes are short work here, so a client that follows the link finds the end at
+//! once. Jobs are kept in the pool's folder.
 
 use super::{Resource, View};
 use crate::journal::{JOBS_FILE, Journal};
@@ -11,33 +11,33 @@ use serde_json::Value;
 use std::collections::{BTreeSet, VecDeque};
 use std::path::Path;
 
-/// A change that was asked for, and how it ended.
+/// A change that was asked for, and its result.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Job {
     pub uuid: u128,
-    /// What was asked for: method and path.
+    /// The request's method and path.
     pub description: String,
-    /// When, in seconds since the beginning of 1970.
+    /// When it was asked for, in seconds since 1970.
     pub time: u64,
-    /// The SVMs that it is about.
+    /// The SVMs that it concerns.
     pub svms: BTreeSet<ObjectId>,
-    /// Why not.
+    /// Why it failed, if it did.
     pub problem: Option<Problem>,
 }
 
-/// Jobs that are kept: clients ask for theirs at once.
+/// Jobs that are kept: clients ask for theirs soon.
 const KEPT: usize = 1024;
 
-/// The latest jobs, the oldest first.
+/// The latest jobs, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Jobs {
     latest: VecDeque<Job>,
-    /// Without one they end with the process.
+    /// Without a journal, jobs are lost when the process ends.
     journal: Option<Journal>,
 }
 
 impl Jobs {
-    /// Those that were kept in a pool's folder; those without an end are settled by the catalogue's
+    /// The jobs kept in a pool's folder. Those without an end are settled by the catalogue's
     /// generation.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ impl Jobs {
         Ok(Jobs { latest, journal: Some(journal) })
     }
 
-    /// One begins, at a generation of the catalogue.
+    /// Begins a job, at a generation of the catalogue.
     pub fn begin(&mut self, job: &Job, generation: u64) -> Result<(), Problem> {
         let begun = self.journal.as_mut().map_or(Ok(()), |journal| journal.begin(job, generation));
         begun.map_err(|error| {
@@ -56,7 +56,7 @@ impl Jobs {
         })
     }
 
-    /// It ended.
+    /// Ends a job.
     pub fn end(&mut self, job: Job) {
         if self.latest.len() >= KEPT {
             self.latest.pop_front();
@@ -69,12 +69,12 @@ impl Jobs {
         }
     }
 
-    /// The client has another answer instead.
+    /// Withdraws a job: the client got another answer.
     pub fn withdraw(&mut self, job: &Job) {
         self.note(|journal| journal.end(job, true));
     }
 
-    /// What is done stays done, whatever becomes of the line about it.
+    /// Writes to the journal. The change is in force, so a failure is only logged.
     fn note(&mut self, note: impl FnOnce(&mut Journal) -> std::io::Result<()>) {
         if let Some(Err(error)) = self.journal.as_mut().map(note) {
             tracing::error!(%error, "{JOBS_FILE}");
@@ -86,7 +86,7 @@ impl Jobs {
     }
 }
 
-/// The collection.
+/// The collection of jobs.
 pub(crate) struct JobsResource;
 
 const FIELDS: &[Field<usize>] = &[
@@ -138,13 +138,13 @@ impl Resource for JobsResource {
         only(view, item)
     }
 
-    /// One about several SVMs is shown to the admins of each.
+    /// A job that concerns several SVMs is shown to the administrators of each.
     fn is_seen(&self, view: &View<'_>, item: usize) -> bool {
         view.jobs.get(item).is_some_and(|job| job.svms.is_empty() || job.svms.iter().any(|svm| view.sees(Some(*svm))))
     }
 }
 
-/// The SVM of a job that is about one.
+/// The SVM of a job that concerns exactly one.
 fn only(view: &View<'_>, index: usize) -> Option<ObjectId> {
     let svms = &view.jobs.get(index)?.svms;
     svms.first().copied().filter(|_| svms.len() == 1)

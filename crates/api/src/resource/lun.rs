@@ -139,7 +139,7 @@ impl Resource for Luns {
     }
 }
 
-/// What `space.size` says.
+/// Takes `space.size` of a body.
 fn space_in(body: &mut Body) -> Result<Option<UnitSize>, Problem> {
     let Some(mut space) = body.object("space")? else { return Ok(None) };
     let size = size_in(&mut space, "size")?;

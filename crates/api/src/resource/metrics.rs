@@ -1,9 +1,8 @@
-//! `…/metrics` of volumes, LUNs, qtrees and workloads: what each did over a time; and the fields
+//! `…/metrics` of volumes, LUNs, qtrees and workloads: what each did over time; and the fields
 //! `metric` and `statistics`.
 //!
-//! Latencies are those of all requests: what reads and writes took each is not known apart, so
-//! there is no `latency.read`. Where the time went stands beside the total, in fields that ONTAP
-//! has not.
+//! Latencies are those of all requests: they are not recorded by kind, so there is no
+//! `latency.read`. The parts of the total are in additional fields, which ONTAP does not have.
 
 use super::{Resource, View};
 use crate::problem::{Problem, code};
@@ -15,19 +14,19 @@ use history::{Figures, Latency, Point};
 use ontap::value::Interval;
 use serde_json::{Value, json};
 
-/// The stretch that the field `metric` is of, in seconds.
+/// The interval of the field `metric`, in seconds.
 const METRIC: u64 = 15;
 
-/// What one object did, stretch by stretch.
+/// What one object did, interval by interval.
 pub(crate) struct Metrics {
     /// The collection's path.
     pub path: String,
     pub object: ObjectId,
-    /// Its stretches, the oldest first.
+    /// Its intervals, oldest first.
     stretches: Vec<Stretched>,
 }
 
-/// A stretch of it.
+/// One interval.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Stretched {
     done: Done,
@@ -44,10 +43,10 @@ const FIELDS: &[Field<Stretched>] = &[
 ];
 
 impl Metrics {
-    /// What the object did over the interval.
+    /// Reads what the object did over a period.
     ///
     /// # Errors
-    /// What the pool keeps by the hour cannot be read; the log says why.
+    /// The pool's hourly totals cannot be read; the log says why.
     pub fn read(view: &View<'_>, path: String, object: ObjectId, interval: Interval) -> Result<Metrics, Problem> {
         let (since, width) = interval.seconds();
         let done = view.administration.history(object, Stretch { since, width }, view.at).map_err(|error| {
@@ -59,7 +58,7 @@ impl Metrics {
         Ok(Metrics { path, object, stretches: done.into_iter().map(|done| Stretched { done, width }).collect() })
     }
 
-    /// The collection at a path, without anything in it: for the document of what there is.
+    /// An empty collection at a path, for the OpenAPI document.
     pub fn empty(path: String) -> Metrics {
         Metrics { path, object: ObjectId::default(), stretches: Vec::new() }
     }
@@ -123,7 +122,7 @@ impl View<'_> {
         }))
     }
 
-    /// What an object did since the server began, as counters.
+    /// What an object did since the server started, as counters.
     pub fn statistics(&self, object: ObjectId) -> Option<Value> {
         let figures = self.at.world.counted(object);
         let all = Figures { completed: 1, ..figures };
@@ -147,7 +146,7 @@ fn throughput(point: &Point) -> Value {
     rates(point, read_bytes, write_bytes, 0)
 }
 
-/// The total is rounded by itself, so it may differ from the sum by one.
+/// The total is rounded on its own, so it may differ from the sum of the parts by one.
 fn rates(point: &Point, read: u64, write: u64, other: u64) -> Value {
     let mut rates = per_kind(point.rate(read), point.rate(write), point.rate(other));
     rates["total"] = point.rate(read.saturating_add(write).saturating_add(other)).into();

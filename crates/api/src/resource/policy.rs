@@ -1,4 +1,4 @@
-//! `/api/storage/qos/policies`: policy groups, fixed, adaptive and built in.
+//! `/api/storage/qos/policies`: policy groups: fixed, adaptive and built-in ones.
 
 use super::{Resource, View};
 use crate::body::Body;
@@ -23,7 +23,7 @@ use std::str::FromStr;
 /// Policy groups.
 pub(crate) struct Policies;
 
-/// Bytes in the MB of a limit, whatever the MB of a size is.
+/// Bytes of an MB in a limit, in either system of units for sizes.
 pub(super) const MB: u64 = 1_000_000;
 
 const FIELDS: &[Field<GroupId>] = &[
@@ -157,8 +157,8 @@ impl Resource for Policies {
             return Err(body.exclusive("fixed", "adaptive"));
         }
         let mut commands = Vec::new();
-        // A group without settings of the other kind goes by its own kind; one with them is refused
-        // by the registry.
+        // A group without settings of the other kind is modified as its own kind. With such
+        // settings, the registry refuses it.
         if adaptive.is_some() || fixed.is_none() && burst.is_some() && group.policy().adaptive().is_some() {
             commands.push(modify_adaptive(policy_group.clone(), adaptive.unwrap_or_default(), &burst)?);
         } else if fixed.is_some() || burst.is_some() {
@@ -190,7 +190,7 @@ impl Resource for Policies {
 
     fn delete(&self, view: &View<'_>, item: GroupId) -> Result<Vec<Command>, Problem> {
         let Some(group) = group(view, item) else { return Ok(Vec::new()) };
-        // ONTAP's REST has no flag for it: what a policy is attached to loses it with the policy.
+        // ONTAP's REST has no flag for this: objects lose the policy that is deleted.
         let (policy_group, force) = (named(group)?, Switch(true));
         Ok(vec![match group.policy() {
             Policy::Fixed(_) => {
@@ -201,8 +201,8 @@ impl Resource for Policies {
     }
 }
 
-/// A limit in MB/s; nothing where it is no whole number of them, since 0 says that there is none.
-/// The field with both limits in one text has it to the byte.
+/// A limit in MB/s; `None` if it is not a whole number, because 0 would mean that there is no
+/// limit. The text field with both limits is exact to the byte.
 pub(super) fn whole_mbps(rates: Rates) -> Option<Value> {
     let bytes = rates.bytes?.0;
     bytes.is_multiple_of(MB).then(|| (bytes / MB).into())
@@ -253,7 +253,7 @@ fn modify_adaptive(policy_group: PolicyName, mut body: Body, burst: &Burst) -> R
     Ok(Command::Adaptive(AdaptiveCommand::Modify(modify)))
 }
 
-/// What `fixed` says.
+/// The settings in `fixed`.
 #[derive(Default)]
 struct Rating {
     shared: Option<bool>,
@@ -261,7 +261,7 @@ struct Rating {
     min: Rate,
 }
 
-/// A ceiling or a floor: in one text, or in numbers, each by itself.
+/// A ceiling or a floor, as one text or as separate numbers.
 #[derive(Default)]
 struct Rate {
     text: Option<ThroughputLimits>,
@@ -297,14 +297,12 @@ impl Rate {
         if text.is_some() && (iops.is_some() || mb.is_some()) {
             return Err(body.exclusive(field, if iops.is_some() { &in_iops } else { &in_mb }));
         }
-        // What is more than a limit may be is refused by the registry, so it must not wrap around
-        // before.
+        // The registry refuses values that are too large, so they must not wrap around here.
         let bytes = mb.map(|mb| mb.saturating_mul(MB));
         Ok(Rate { text: text.map(|text| text.limits().unwrap_or_default()), iops, bytes })
     }
 
-    /// What it makes of the limits that there are: what it does not name stays, and 0 takes a limit
-    /// away.
+    /// Applies it to the present limits: what it does not name stays, and 0 removes a limit.
     fn over(&self, now: Option<Rates>) -> Option<ThroughputLimits> {
         if self.text.is_some() || self.iops.is_none() && self.bytes.is_none() {
             return self.text;
@@ -317,7 +315,7 @@ impl Rate {
     }
 }
 
-/// What `burst` says.
+/// The settings in `burst`.
 #[derive(Default)]
 struct Burst {
     percent: Option<Count>,
@@ -343,16 +341,16 @@ impl Burst {
 }
 
 fn count(body: &mut Body, field: &str) -> Result<Option<Count>, Problem> {
-    // More than that is more than every limit, and refused as such.
+    // Larger numbers exceed every limit, and are refused as such.
     Ok(body.number(field)?.map(|number| Count(u32::try_from(number).unwrap_or(u32::MAX))))
 }
 
-/// REST has rates for every TB.
+/// REST's rates are per TB.
 fn rate(body: &mut Body, field: &str) -> Result<Option<AdaptiveRate>, Problem> {
     Ok(body.number(field)?.map(|iops| AdaptiveRate { iops, per: PerSize::Terabyte }))
 }
 
-/// A word of the command line, where REST has an underscore for its hyphen.
+/// A word of the command line, in which REST has underscores for hyphens.
 fn word<T: FromStr<Err = ValueError>>(body: &mut Body, field: &str) -> Result<Option<T>, Problem> {
     struct Underscored<T>(T);
     impl<T: FromStr<Err = ValueError>> FromStr for Underscored<T> {

@@ -1,5 +1,5 @@
-//! `/api/storage/qtrees`: qtrees, each named by its volume's identifier and its own number, which
-//! it keeps for good.
+//! `/api/storage/qtrees`: qtrees, identified by their volume's identifier and a number of their own
+//! that never changes.
 
 use super::{Resource, View};
 use crate::body::Body;

@@ -1,5 +1,5 @@
-//! What a body refers to by name or identifier: `{"name": "svm1"}`, `{"uuid": "…"}`, or both of the
-//! same thing.
+//! References in bodies, by name or identifier: `{"name": "svm1"}`, `{"uuid": "…"}`, or both of the
+//! same object.
 
 use super::View;
 use super::policy::{MB, whole_mbps};
@@ -10,7 +10,7 @@ use ontap::value::{MinThroughput, ObjectName, OwnLimits, PolicyAssignment, Throu
 use qos::{FixedPolicy, Group, Object, ObjectKind, Policy};
 use serde_json::{Value, json};
 
-/// The policy that a body assigns, as the commands take it: by one of two parameters, or by none.
+/// The policy that a body assigns, as one of two parameters of a command, or none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(crate) struct Assignment {
     pub fixed: Option<PolicyAssignment>,
@@ -18,20 +18,20 @@ pub(crate) struct Assignment {
 }
 
 impl Assignment {
-    /// Whether nothing is assigned and nothing taken away.
+    /// Whether nothing is assigned or detached.
     pub fn is_none(&self) -> bool {
         *self == Assignment::default()
     }
 
-    /// The policy of either kind, for what takes one parameter: where the kind does not fit, the
-    /// registry refuses it.
+    /// The policy of either kind, for commands with one parameter; the registry refuses a kind that
+    /// does not fit.
     pub fn any(self) -> Option<PolicyAssignment> {
         self.fixed.or(self.adaptive)
     }
 }
 
 impl View<'_> {
-    /// The SVM that a body names, which whoever asks must be allowed to change.
+    /// The SVM that a body names, which the caller must be permitted to change.
     pub fn svm_in(&self, body: &mut Body) -> Result<ObjectId, Problem> {
         let named = body.object("svm")?;
         let mut named = body.required("svm", named)?;
@@ -78,9 +78,10 @@ impl View<'_> {
         }
     }
 
-    /// What an object's `policy`, as `{"name": …}` or `{"uuid": …}`, makes of `object`, or of a new
-    /// one. `none` and an empty name detach, limits in its place are the object's own; an empty
-    /// object says nothing, as the client sends it that knows no limits of one object alone.
+    /// The assignment that `policy`, as `{"name": …}` or `{"uuid": …}`, means for `object`, or for
+    /// a new one. `none` and an empty name detach. Limits in its place are the object's own. An
+    /// empty object changes nothing: the client sends it if it does not know an object's own
+    /// limits.
     pub fn assignment(&self, policy: Option<Body>, object: Option<ObjectId>) -> Result<Assignment, Problem> {
         let Some(mut policy) = policy.filter(|policy| !policy.is_empty()) else { return Ok(Assignment::default()) };
         if let (Some(named), Some(limit)) = (policy.first_of(&["name", "uuid"]), policy.first_of(&OWN_LIMITS)) {
@@ -116,7 +117,7 @@ impl View<'_> {
         Ok(assigned(PolicyAssignment::Group(name), is_adaptive))
     }
 
-    /// The policy group that has an identifier.
+    /// The policy group with that identifier.
     pub fn group(&self, uuid: &str) -> Option<&Group> {
         let uuid = u128::from_str_radix(&uuid.replace('-', ""), 16).ok()?;
         self.registry().groups().find(|group| group.uuid() == uuid)
@@ -128,17 +129,17 @@ impl View<'_> {
         self.registry().group_of(membership.group)
     }
 
-    /// How a record names an object's policy.
+    /// The name of an object's policy, for records.
     pub fn policy_name(&self, object: ObjectId) -> Option<Value> {
         Some(self.group_over(object)?.name().into())
     }
 
-    /// How a record identifies an object's policy.
+    /// The identifier of an object's policy, for records.
     pub fn policy_uuid(&self, object: ObjectId) -> Option<Value> {
         Some(admin::uuid_text(self.group_over(object)?.uuid()).into())
     }
 
-    /// The limits of the fixed policy that an object is in.
+    /// The fixed policy that an object is in.
     fn fixed_over(&self, object: ObjectId) -> Option<&FixedPolicy> {
         match self.group_over(object)?.policy() {
             Policy::Fixed(policy) => Some(policy),
@@ -166,7 +167,7 @@ impl View<'_> {
         whole_mbps(self.fixed_over(object)?.floor)
     }
 
-    /// `{"name": …, "uuid": …}`, as a command takes the name.
+    /// A reference in a record: `{"name": …, "uuid": …}`.
     pub fn name_value(&self, object: ObjectId) -> Value {
         json!({ "name": self.name_of(object), "uuid": admin::uuid_of(object) })
     }
@@ -175,14 +176,14 @@ impl View<'_> {
         Problem::missing(format!("there is no {what} {name:?}"))
     }
 
-    /// A new name, for a rename; nothing where it is the one that there is.
+    /// The new name for a rename; `None` if it is the present one.
     pub fn new_name(&self, object: ObjectId, body: &mut Body) -> Result<Option<ObjectName>, Problem> {
         let name = body.value::<ObjectName>("name")?;
         Ok(name.filter(|name| name.as_str() != self.name_of(object)))
     }
 }
 
-/// The fields that [`own_limits`] takes.
+/// The fields of [`own_limits`].
 const OWN_LIMITS: [&str; 6] = [
     "max_throughput",
     "max_throughput_iops",
@@ -192,14 +193,13 @@ const OWN_LIMITS: [&str; 6] = [
     "min_throughput_mbps",
 ];
 
-/// Limits in place of a name.
+/// Limits in place of a policy's name.
 fn own_limits(policy: &mut Body) -> Result<Option<OwnLimits>, Problem> {
     let max = policy.value::<Throughput>("max_throughput")?.map(|text| text.limits().unwrap_or_default());
     let min = policy.value::<MinThroughput>("min_throughput")?.map(|text| text.limits().unwrap_or_default());
     let mut number = |field: &str, in_text: Option<u64>, is_text: bool, unit: u64| match policy.number(field)? {
         Some(_) if is_text => Err(policy.exclusive(field.rsplit_once('_').map_or(field, |(text, _)| text), field)),
-        // What is more than a limit may be is refused by the registry, so it must not wrap around
-        // before.
+        // The registry refuses values that are too large, so they must not wrap around here.
         number => Ok(number.map(|number| number.saturating_mul(unit)).or(is_text.then(|| in_text.unwrap_or(0)))),
     };
     let limits = OwnLimits {

@@ -12,16 +12,16 @@ use ontap::Command;
 use ontap::catalogue::{SnapshotCommand, SnapshotCreate, SnapshotDelete, SnapshotRename};
 use ontap::value::{ObjectName, ValueError};
 
-/// A volume's snapshots.
+/// The snapshots of a volume.
 pub(crate) struct VolumeSnapshots {
     pub volume: ObjectId,
 }
 
 impl VolumeSnapshots {
-    /// The name of the snapshot of that identifier; `None` where there is none.
+    /// The name of the snapshot with that identifier; `None` if there is none.
     ///
     /// # Errors
-    /// Its name is none.
+    /// Its name is not a valid parameter.
     pub fn name_of(&self, view: &View<'_>, uuid: &str) -> Result<Option<ObjectName>, Problem> {
         self.find(view, uuid).map(|id| name(view, id)).transpose()
     }
@@ -44,7 +44,7 @@ fn snapshot<'a>(view: &View<'a>, id: u32) -> Option<&'a Snapshot> {
     view.administration.snapshots.get(id)
 }
 
-/// What objects' identifiers have, and a part that they do not have.
+/// The identifier of a snapshot; its fixed bits differ from those of objects.
 fn uuid(id: u32) -> String {
     admin::uuid_text(0x5ea1_a112_0000_8000_8000_0000_0000_0000 | u128::from(id))
 }

@@ -98,7 +98,7 @@ impl Resource for Svms {
     }
 
     fn modify(&self, view: &View<'_>, item: ObjectId, body: &mut Body) -> Result<Vec<Command>, Problem> {
-        // What an SVM is allowed is not for its own admin to say.
+        // An SVM's own administrator may not change its limits.
         view.may_change(None)?;
         let vserver = view.object_name(item)?;
         let policy = view.assignment(body.object("qos_policy")?, Some(item))?.any();
@@ -111,7 +111,7 @@ impl Resource for Svms {
                 qos_adaptive_policy_group_template,
             }))
         };
-        // An SVM has one or the other: the one that goes makes room for the one that comes.
+        // An SVM has either a policy or a template, so detaching comes before attaching.
         let mut assignments = [policy.map(|policy| (policy, false)), template.map(|policy| (policy, true))];
         assignments.sort_by_key(|given| given.as_ref().is_some_and(|(policy, _)| *policy != PolicyAssignment::Detach));
         let mut commands: Vec<Command> = assignments
@@ -136,7 +136,7 @@ impl Resource for Svms {
     }
 }
 
-/// The template of an SVM that is made in the same request.
+/// The command that sets the template of an SVM made in the same request.
 fn set_template(view: &View<'_>, made: &[Command], body: &mut Body) -> Result<Option<Command>, Problem> {
     let template = view.assignment(body.object("qos_adaptive_policy_group_template")?, None)?.any();
     let vserver: Option<&ObjectName> = made.iter().find_map(|command| match command {

@@ -220,7 +220,7 @@ impl Resource for Volumes {
     }
 }
 
-/// What `qos.policy` says.
+/// Takes `qos.policy` of a body.
 fn policy_in(body: &mut Body) -> Result<Option<Body>, Problem> {
     let Some(mut qos) = body.object("qos")? else { return Ok(None) };
     let policy = qos.object("policy")?;
@@ -228,10 +228,10 @@ fn policy_in(body: &mut Body) -> Result<Option<Body>, Problem> {
     Ok(policy)
 }
 
-/// What `nas` says.
+/// The settings in `nas`.
 #[derive(Default)]
 struct Nas {
-    /// An empty one is none.
+    /// The junction path; an empty one removes it.
     path: Option<Option<JunctionPath>>,
     user: Option<Count>,
     group: Option<Count>,
@@ -248,7 +248,7 @@ fn nas_in(body: &mut Body) -> Result<Nas, Problem> {
     nas.only("security_style", "unix")?;
     let user = id_in(&mut nas, "uid")?;
     let group = id_in(&mut nas, "gid")?;
-    // Its digits are octal: 755 is rwxr-xr-x.
+    // The digits are octal: 755 is rwxr-xr-x.
     let digits = nas.number("unix_permissions")?.map(|digits| digits.to_string());
     let name = nas.name("unix_permissions");
     let wrong = |digits: &str| format!("{name}: {digits}: must be octal digits, as in 755");
@@ -259,7 +259,7 @@ fn nas_in(body: &mut Body) -> Result<Nas, Problem> {
     Ok(Nas { path, user, group, unix_permissions })
 }
 
-/// The number of a user or group, as the command takes it.
+/// The number of a user or group, as a command's parameter.
 fn id_in(nas: &mut Body, field: &str) -> Result<Option<Count>, Problem> {
     let name = nas.name(field);
     nas.number(field)?.map(|number| parsed(&name, &number.to_string())).transpose()
@@ -274,7 +274,7 @@ fn octal_digits(mode: u32) -> Option<Value> {
     format!("{mode:o}").parse::<u64>().ok().map(Value::from)
 }
 
-/// A clone's top is whose its parent's is.
+/// The refusal of owner or permissions for a clone, which has its parent's.
 fn of_parent() -> Problem {
     let message = "nas.uid, nas.gid and nas.unix_permissions: a clone has its parent's; change them afterwards";
     Problem::bad(code::INVALID_VALUE, "nas", message.to_owned())
@@ -341,13 +341,13 @@ pub(super) fn size_in(body: &mut Body, field: &str) -> Result<Option<UnitSize>, 
 }
 
 impl View<'_> {
-    /// The size that an object was given, in bytes.
+    /// The size allocated to an object, in bytes.
     pub fn size_of(&self, object: ObjectId) -> u64 {
         self.registry().object(object).map_or(0, |object| object.size().allocated.0)
     }
 
-    /// Bytes that a file is long: one of clients is asked for, others have the size that they were
-    /// given.
+    /// Length of a file in bytes. That of a clients' file is asked for; others have the size that
+    /// they were given.
     pub fn length_of(&self, file: ObjectId) -> u64 {
         match self.registry().object(file).map(Object::kind) {
             Some(ObjectKind::ClientFile) => self.at.world.length(file),
@@ -355,12 +355,12 @@ impl View<'_> {
         }
     }
 
-    /// Whose the folder at a volume's top is; the data thread is asked.
+    /// Owner and mode of a volume's top folder; requires asking the data thread.
     fn top_of(&self, volume: ObjectId) -> Option<Top> {
         self.at.world.files(volume).top
     }
 
-    /// Bytes that an object takes with all that is in it; the data thread is asked.
+    /// Bytes that an object and everything in it use; requires asking the data thread.
     pub fn used_in(&self, object: ObjectId) -> u64 {
         self.administration.used_in(object, &|leaf| self.at.world.used(leaf))
     }

@@ -1,4 +1,4 @@
-//! `/api/storage/qos/workloads`: what policies apply to, with the limits that they come to now.
+//! `/api/storage/qos/workloads`: the objects that policies apply to, with their present limits.
 
 use super::{Resource, View};
 use crate::record::{Field, Kind, asked, key, known};
