@@ -1,15 +1,15 @@
-//! A bill: the volumes of a period with what each costs.
+//! Bills: the volumes of a period with what each costs.
 //!
 //! ```text
 //!   price = (price of a TB × TB + price of an IOPS × promised IOPS) × hours / hours of a month
 //! ```
 //! TB and promised IOPS are means over the time in which a server ran and knew the volume. Each
-//! line is rounded to a hundredth once, and sums are of what is printed.
+//! line is rounded to a hundredth once, and totals are sums of the printed figures.
 
 use crate::class::{Class, Classes, Space};
 use crate::line::{Hour, Line, lines};
 
-/// A stretch of time, in seconds since the beginning of 1970.
+/// A period, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Period {
     /// Its start.
@@ -19,7 +19,7 @@ pub struct Period {
 }
 
 impl Period {
-    /// The hours that begin in it.
+    /// The hours that begin in it, counted from 1970.
     pub fn hours(self) -> std::ops::Range<u64> {
         self.from.div_ceil(3600)..self.to.div_ceil(3600)
     }
@@ -30,16 +30,16 @@ impl Period {
     }
 }
 
-/// What a provider bills.
+/// A provider's bill.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Bill {
-    /// Of when.
+    /// The period.
     pub period: Period,
-    /// What prices are in.
+    /// The currency of prices.
     pub currency: String,
     /// Hours of a month.
     pub month_hours: f64,
-    /// By SVM, volume and policy.
+    /// The lines, by SVM, volume and policy.
     pub lines: Vec<Billed>,
 }
 
@@ -48,19 +48,19 @@ pub struct Bill {
 pub struct Billed {
     /// What was promised and done.
     pub line: Line,
-    /// The name of its class, or of a policy that is none of the classes; empty without a policy.
+    /// The name of its class, or of a policy without a class; empty without a policy.
     pub class: String,
     /// Whether its class is one of the provider's.
     pub has_price: bool,
     /// What it costs, in hundredths.
     pub hundredths: u64,
-    /// The latency that its class promises, in milliseconds, and in how many of its hours the mean
-    /// was longer.
+    /// The latency that its class promises, in milliseconds, and the number of hours whose mean was
+    /// longer.
     pub late: Option<(f64, u64)>,
 }
 
 impl Bill {
-    /// The bill of a period, of the hours that begin in it.
+    /// The bill for the hours that begin in a period.
     pub fn of(classes: &Classes, period: Period, hours: impl IntoIterator<Item = Hour>) -> Bill {
         let within = period.hours();
         let lines = lines(hours.into_iter().filter(|hour| within.contains(&hour.hour)));
@@ -68,18 +68,18 @@ impl Bill {
         Bill { period, currency: classes.currency.clone(), month_hours: classes.month_hours, lines }
     }
 
-    /// Its SVMs, in order, each with its lines.
+    /// Its SVMs, in order, with their lines.
     pub fn svms(&self) -> Vec<(&str, &[Billed])> {
         self.lines.chunk_by(|one, other| one.line.svm == other.line.svm).map(|own| (&*own[0].line.svm, own)).collect()
     }
 
-    /// Seconds in which a server ran, as far as any line tells.
+    /// Seconds in which a server ran: the most of any line.
     pub fn covered_seconds(&self) -> u64 {
         self.lines.iter().map(|billed| billed.line.seconds).max().unwrap_or(0)
     }
 }
 
-/// What lines cost together, in hundredths.
+/// The sum of lines, in hundredths.
 pub fn sum(lines: &[Billed]) -> u64 {
     lines.iter().map(|billed| billed.hundredths).fold(0, u64::saturating_add)
 }
@@ -118,8 +118,8 @@ pub(crate) mod tests {
         [[class]]\nname = \"bronze\"\nexpected_iops_per_tb = 250\npeak_iops_per_tb = 500\nexpected_space = \"used-space\"\n\
         price_per_tb = 20.0\n";
 
-    /// Two SVMs for so many hours from hour 100 on: erp under gold, 10 TB and 20 000 IOPS, web
-    /// under bronze with a tenth of 10 TB used, and one without a class.
+    /// Two SVMs for `count` hours from hour 100 on: erp in gold with 10 TB and 20 000 IOPS, web in
+    /// bronze with a tenth of 10 TB used, and one volume without a class.
     pub(crate) fn hours(count: u64) -> Vec<Hour> {
         let tb_mib = 1e12 / 1_048_576.0;
         let volume = |svm: &str, volume: &str, policy: &str, number, floor: u64, used_tb: f64| Hour {
@@ -171,8 +171,8 @@ pub(crate) mod tests {
     }
 
     /// A whole month of 730 hours: gold 10 TB × 100 + 20 000 IOPS × 0.05 = 2000.00, bronze 1 TB
-    /// used × 20 = 20.00; what has no class costs nothing. Half the hours of gold were late: 1.0
-    /// and 2.5 ms in turn.
+    /// used × 20 = 20.00; a volume without a class costs nothing. Half of gold's hours were late:
+    /// 1.0 and 2.5 ms alternate.
     #[test]
     fn a_month_costs_what_the_prices_say() {
         let bill = bill(730);
@@ -188,8 +188,8 @@ pub(crate) mod tests {
         assert_eq!(bill.covered_seconds(), 730 * 3600);
     }
 
-    /// Hours outside of the period are not billed, and an hour of which a server ran for half is
-    /// billed half.
+    /// Hours outside of the period are not billed, and an hour in which a server ran for half of
+    /// the time costs half.
     #[test]
     fn what_was_not_kept_is_not_billed() {
         let classes = Classes::read(CLASSES).unwrap();

@@ -1,4 +1,4 @@
-//! The file that names classes: what each promises for every TB, and what it costs a month.
+//! The file of classes: what each promises per TB, and what it costs a month.
 //!
 //! ```toml
 //! currency = "EUR"
@@ -25,7 +25,7 @@ use std::fmt;
 /// The classes of a provider.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Classes {
-    /// What prices are in: `EUR`.
+    /// The currency of prices: `EUR`.
     pub currency: String,
     /// Hours that a month's price is for.
     pub month_hours: f64,
@@ -42,19 +42,19 @@ pub struct Class {
     /// What it is for.
     #[serde(default)]
     pub about: String,
-    /// The floor for every TB, in IOPS.
+    /// The floor in IOPS per TB.
     pub expected_iops_per_tb: u64,
-    /// The ceiling for every TB, in IOPS.
+    /// The ceiling in IOPS per TB.
     pub peak_iops_per_tb: u64,
-    /// The floor however small the space is; `None` is the policy's default.
+    /// The least floor, for small spaces; `None` for the policy's default.
     pub absolute_min_iops: Option<u64>,
-    /// The space that the floor counts.
+    /// The space that the floor depends on.
     #[serde(default = "Space::allocated")]
     pub expected_space: Space,
-    /// The space that the ceiling counts.
+    /// The space that the ceiling depends on.
     #[serde(default = "Space::used")]
     pub peak_space: Space,
-    /// Operation size that makes a limit in bytes of the rates, as the policy's parameter has it.
+    /// Operation size that turns the rates into limits in bytes, as in the policy's parameter.
     pub block_size: Option<String>,
     /// What the mean latency of an hour should not exceed, in milliseconds.
     pub latency_ms: Option<f64>,
@@ -66,13 +66,13 @@ pub struct Class {
     pub price_per_iops: f64,
 }
 
-/// Which space counts.
+/// The space that counts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Space {
-    /// What is promised to the volume.
+    /// The volume's size.
     AllocatedSpace,
-    /// What it has written.
+    /// The space that is written.
     UsedSpace,
 }
 
@@ -98,51 +98,52 @@ impl fmt::Display for Space {
 /// What is wrong with a file of classes; one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClassesError {
-    /// It is no TOML, lacks a key or has one that is not known.
+    /// It is not valid TOML, lacks a key or has an unknown one.
     #[error("line {line}: {what}")]
     Form {
-        /// Where.
+        /// The line.
         line: usize,
-        /// What.
+        /// The error.
         what: String,
     },
-    /// No class.
+    /// There is no class.
     #[error("it names no class; begin one with [[class]]")]
     Empty,
-    /// Two of a name.
+    /// Two classes have the same name.
     #[error("class {0}: is there twice; each needs a name of its own")]
     Twice(String),
-    /// A value that breaks a rule.
+    /// A value of a class breaks a rule.
     #[error("class {class}: {key}: must be {rule}, got {given}")]
     Value {
         /// The class's name.
         class: String,
         /// The key.
         key: &'static str,
-        /// What it must be.
+        /// The rule.
         rule: String,
-        /// What was given.
+        /// The value given.
         given: String,
     },
-    /// The same of the whole.
+    /// A value of the file as a whole breaks a rule.
     #[error("{key}: must be {rule}, got {given}")]
     Whole {
         /// The key.
         key: &'static str,
-        /// What it must be.
+        /// The rule.
         rule: &'static str,
-        /// What was given.
+        /// The value given.
         given: String,
     },
 }
 
-/// Letters that a class's name leaves for that of the SVM behind it: policy groups have 127.
+/// Longest name of a class: a policy group's name has 127 characters, and the SVM's name has to fit
+/// too.
 const NAME_MAX: usize = 32;
-/// The highest price that is taken, so that no sum overflows.
+/// The highest price, so that no sum overflows.
 const PRICE_MAX: f64 = 1e9;
-/// The largest rate of a limit.
+/// The highest rate.
 const IOPS_MAX: u64 = i32::MAX as u64;
-/// What policies take as a block size.
+/// The block sizes of policies.
 const BLOCK_SIZES: [&str; 7] = ["ANY", "4K", "8K", "16K", "32K", "64K", "128K"];
 
 #[derive(Deserialize)]
@@ -160,16 +161,16 @@ fn euro() -> String {
     "EUR".into()
 }
 
-/// A twelfth of a year.
+/// A twelfth of a year, in hours.
 fn month() -> f64 {
     730.0
 }
 
 impl Classes {
-    /// Reads the file's text.
+    /// Parses the file's text.
     ///
     /// # Errors
-    /// What is wrong with it.
+    /// The first error in it.
     pub fn read(text: &str) -> Result<Classes, ClassesError> {
         let file: File = toml::from_str(text).map_err(|error| {
             let (line, what) = nearest::toml::wrong(text, error.span(), error.message());
@@ -196,16 +197,16 @@ impl Classes {
         Ok(Classes { currency, month_hours, classes })
     }
 
-    /// The class whose policy group in an SVM has that name, or that has it itself.
+    /// The class whose policy group in an SVM has that name, or that has the name itself.
     pub fn of_policy(&self, policy: &str, svm: &str) -> Option<&Class> {
         self.classes.iter().find(|class| class.policy(svm) == policy || class.name == policy)
     }
 }
 
 impl Class {
-    /// The name of its policy group in an SVM: names of policy groups are unique in a pool.
+    /// The name of its policy group in an SVM; these names are unique in a pool.
     pub fn policy(&self, svm: &str) -> String {
-        // A policy group's name has no dots.
+        // A policy group's name must not have dots.
         format!("{}-{}", self.name, svm.replace('.', "_"))
     }
 

@@ -1,42 +1,42 @@
-//! Hours of several sources, each of which counts once: what is given twice would be billed twice.
+//! Collects the hours of several sources, and refuses duplicates, which would be billed twice.
 
 use crate::line::Hour;
 use std::collections::HashMap;
 
-/// An hour that two sources have, or one has twice; one line.
+/// An hour that occurs twice, in one source or in two; one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error(
     "{source_again}: has {path} of {hour} under {policy}, which {source_before} has already; give each hour of an \
      object once"
 )]
 pub struct TwiceError {
-    /// Which source it is in the second time.
+    /// The source of the second occurrence.
     source_again: String,
-    /// Which it was in before.
+    /// The source of the first occurrence.
     source_before: String,
     path: String,
     hour: String,
     policy: String,
 }
 
-/// Whose hour it is. A volume that was made anew by the same name within an hour has another
-/// number.
+/// What identifies a record. A volume that was deleted and made again under the same name within an
+/// hour has another number.
 type Whose = (u64, u64, String, String);
 
-/// Hours and where they are from.
+/// Hours and their sources.
 #[derive(Clone, Debug, Default)]
 pub struct Gathered {
     hours: Vec<Hour>,
     sources: Vec<String>,
-    /// Where each is from, as an index of `sources`.
+    /// The source of each, as an index into `sources`.
     from: HashMap<Whose, usize>,
 }
 
 impl Gathered {
-    /// Takes in the hours of a source, called as it was given.
+    /// Adds the hours of a source.
     ///
     /// # Errors
-    /// One of them is there already.
+    /// One of them has been added already.
     pub fn add(&mut self, source: String, hours: impl IntoIterator<Item = Hour>) -> Result<(), TwiceError> {
         let index = self.sources.len();
         self.sources.push(source);
@@ -58,7 +58,7 @@ impl Gathered {
         Ok(())
     }
 
-    /// All of them.
+    /// All hours.
     pub fn into_hours(self) -> Vec<Hour> {
         self.hours
     }
@@ -68,8 +68,8 @@ impl Gathered {
 mod tests {
     use super::*;
 
-    /// Another hour, another policy and another volume by the same name are others; what is the
-    /// same is refused, in one source and in two.
+    /// Another hour, another policy, and another volume of the same name are distinct. The same
+    /// record is refused, within one source and across two.
     #[test]
     fn what_is_there_twice_is_refused_by_its_sources() {
         let hour = |number, object, policy: &str| Hour {

@@ -1,9 +1,9 @@
-//! Hours as a spreadsheet has them: what a pool kept of its objects, exported, or that of several
-//! pools together.
+//! Hours as CSV for spreadsheets: the exported totals of a pool, or those of several pools
+//! together.
 //!
-//! Columns are found by name and may stand in any order, and others may stand between them. Names
-//! are those of the file that a server keeps by the hour: what was done as it is, what was promised
-//! behind `promised_`.
+//! Columns are found by name, in any order, and others are ignored. The names are those of a
+//! server's file of hourly totals: figures of what was done have their own name, promises have the
+//! prefix `promised_`.
 
 use crate::line::{Hour, Sums};
 use history::Totals;
@@ -13,41 +13,41 @@ use std::io::{Read, Write};
 /// What is wrong with a file of hours; one line.
 #[derive(Debug, thiserror::Error)]
 pub enum HoursError {
-    /// A row with more or fewer fields than there are headings.
+    /// A row has more or fewer fields than there are headings.
     #[error("row {row}: has {given} fields, and there are {headings} headings; give each its field")]
     Fields {
-        /// The row, the headings not counted.
+        /// The row, not counting the headings.
         row: u64,
-        /// How many it has.
+        /// The fields that it has.
         given: u64,
-        /// How many there should be.
+        /// The fields that it should have.
         headings: u64,
     },
-    /// It is no text.
+    /// It is not text.
     #[error("line {0}: is no text; write it as CSV in UTF-8")]
     Text(u64),
     /// It cannot be read or written.
     #[error(transparent)]
     Csv(csv::Error),
-    /// A column that there must be.
+    /// A required column is missing.
     #[error("has no column {0}; a row needs {names}", names = NEEDED.join(", "))]
     Column(&'static str),
-    /// A value that is no whole number.
+    /// A value is not a whole number.
     #[error("row {row}: {column}: must be a whole number from 0 on, got {given:?}")]
     Number {
-        /// The row, the headings not counted.
+        /// The row, not counting the headings.
         row: usize,
         /// The column.
         column: String,
-        /// What was given.
+        /// The value given.
         given: String,
     },
-    /// More seconds than an hour has.
+    /// A row covers more seconds than an hour has.
     #[error("row {row}: promised_seconds: must be at most {SECONDS_MAX}, as a row is of one hour, got {given}")]
     Seconds {
-        /// The row, the headings not counted.
+        /// The row, not counting the headings.
         row: usize,
-        /// What was given.
+        /// The value given.
         given: u64,
     },
 }
@@ -65,17 +65,17 @@ impl From<csv::Error> for HoursError {
     }
 }
 
-/// Seconds of an hour. A server counts a stretch of a minute for the hour in which it began, and
-/// one that was late is longer: ten minutes for that.
+/// Most seconds of a row. A server counts a step of a minute for the hour in which it began, and a
+/// late step is longer: ten minutes are allowed for that.
 const SECONDS_MAX: u64 = 3600 + 600;
 
-/// Columns without which nothing can be said.
+/// The required columns.
 const NEEDED: [&str; 5] = ["hour", "svm", "volume", "path", "promised_seconds"];
 
-/// Reads hours from CSV; a column that is not needed and not there counts nothing.
+/// Reads hours from CSV; other columns count as zero if they are missing.
 ///
 /// # Errors
-/// What is wrong with it.
+/// The first error.
 pub fn hours(input: impl Read) -> Result<Vec<Hour>, HoursError> {
     let mut reader = csv::Reader::from_reader(input);
     let columns: BTreeMap<String, usize> =
@@ -133,25 +133,25 @@ impl Row<'_> {
     }
 }
 
-/// Whose hour it is.
+/// What a record is about.
 #[derive(Clone, Copy, Debug)]
 pub struct Kept<'a> {
-    /// The hour, counted from the beginning of 1970.
+    /// The hour, counted from 1970.
     pub hour: u64,
-    /// The object's number in its pool; 0 where that is not known.
+    /// The object's number in its pool; 0 if unknown.
     pub object: u64,
     /// The SVM.
     pub svm: &'a str,
     /// The volume.
     pub volume: &'a str,
-    /// All of it, as administrators write it.
+    /// The object's path, as administrators write it.
     pub path: &'a str,
-    /// The policy group that it is in itself; empty without.
+    /// The policy group that it is in itself; empty if none.
     pub policy: &'a str,
 }
 
 impl Hour {
-    /// Of sums as a server keeps them.
+    /// Converts totals of a server.
     pub fn of(kept: Kept<'_>, totals: &Totals) -> Hour {
         let Totals { figures, promise } = totals;
         let Kept { hour, object, svm, volume, path, policy } = kept;
@@ -184,7 +184,7 @@ impl Hour {
 pub struct HoursWriter<W: Write>(csv::Writer<W>);
 
 impl<W: Write> HoursWriter<W> {
-    /// With the headings.
+    /// Writes the headings.
     ///
     /// # Errors
     /// They cannot be written.
@@ -194,7 +194,7 @@ impl<W: Write> HoursWriter<W> {
         Ok(HoursWriter(writer))
     }
 
-    /// Writes one.
+    /// Writes one record.
     ///
     /// # Errors
     /// It cannot be written.
@@ -205,7 +205,7 @@ impl<W: Write> HoursWriter<W> {
     }
 }
 
-/// The columns that say whose hour it is.
+/// The columns that identify a record.
 const WHOSE: [&str; 6] = ["hour", "object", "svm", "volume", "path", "policy"];
 
 #[cfg(test)]
@@ -225,7 +225,7 @@ mod tests {
         );
     }
 
-    /// What is written is read back as what was kept.
+    /// What is written can be read back.
     #[test]
     fn what_is_written_is_read() {
         let mut number = 0;
@@ -239,7 +239,7 @@ mod tests {
         HoursWriter::new(&mut text).unwrap().hour(kept, &totals).unwrap();
         let found = hours(&text[..]).unwrap();
         assert_eq!(found, [Hour::of(kept, &totals)]);
-        // Read, written and other operations; network to disk.
+        // Read, write and other operations; network to disk.
         let sums = found[0].sums;
         assert_eq!((sums.ops, sums.latency_us, sums.held_us), (1 + 2 + 3, 8 + 9 + 10 + 11 + 12, 9));
         assert_eq!((found[0].is_volume, found[0].seconds, sums.floor_ops), (true, 16, 17));

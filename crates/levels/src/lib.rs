@@ -1,12 +1,12 @@
-//! Service levels: what classes of storage promise and cost, and what came of it, for the bill.
+//! Service levels: what classes of storage promise and cost, and what was delivered, for the bill.
 //!
 //! ```text
 //!   classes (TOML) ──► lines that make an adaptive policy group of each, in each SVM
 //!          │
 //!   hours of a pool ──► Bill: by SVM and volume what was promised, used, held back, missed ──► text, CSV, page
 //! ```
-//! A figure comes out of the hours that were kept, and nothing is guessed: an hour in which no
-//! server ran is not billed, and the bill says how much of the period was.
+//! Figures come only from recorded hours, and nothing is estimated: an hour in which no server ran
+//! is not billed, and the bill says how much of the period was recorded.
 
 mod bill;
 mod class;
@@ -26,5 +26,5 @@ pub use page::page;
 pub use policy::{ClassStep, Existing, steps};
 pub use text::{csv, list, table};
 
-/// A TB as rates and prices count it.
+/// A TB of rates and prices, in bytes.
 pub const TB: u64 = 1_000_000_000_000;

@@ -1,50 +1,50 @@
-//! What a volume was promised and had under a policy, put together of the hours of its objects.
+//! What a volume was promised and got under a policy, computed from the hours of its objects.
 
 use std::collections::BTreeMap;
 
-/// What was done and promised, in sums that add up over objects and over time.
+/// What was done and promised, as sums that add up over objects and over time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Sums {
     /// The floor, in IOPS times seconds.
     pub floor_ops: u64,
     /// The size, in MiB times seconds.
     pub allocated_mib_s: u64,
-    /// What of it is used, in MiB times seconds.
+    /// The used part of it, in MiB times seconds.
     pub used_mib_s: u64,
     /// Operations.
     pub ops: u64,
     /// Bytes.
     pub bytes: u64,
-    /// Requests that ended: those that the times are of.
+    /// Completed requests, which the latencies are of.
     pub completed: u64,
-    /// Their time, in microseconds.
+    /// Their total time, in microseconds.
     pub latency_us: u64,
-    /// What of it ceilings held them back.
+    /// The part of it in which ceilings held them back.
     pub held_us: u64,
-    /// Operations missing to the floor.
+    /// Operations missing to meet the floor.
     pub missed_ops: u64,
-    /// Time in which the floor was not met, in milliseconds.
+    /// Time in which the floor was missed, in milliseconds.
     pub missed_ms: u64,
 }
 
 /// What an object did and was promised in one hour.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Hour {
-    /// The hour, counted from the beginning of 1970.
+    /// The hour, counted from 1970.
     pub hour: u64,
-    /// The object's number in its pool; 0 where that is not known.
+    /// The object's number in its pool; 0 if unknown.
     pub object: u64,
-    /// All of it, as administrators write it.
+    /// The object's path, as administrators write it.
     pub path: String,
     /// Its SVM.
     pub svm: String,
-    /// The volume that it is or is in.
+    /// The volume that contains it, or that it is.
     pub volume: String,
-    /// Whether it is the volume itself and not something in it.
+    /// Whether it is the volume itself.
     pub is_volume: bool,
-    /// The policy group that it is in itself; empty without.
+    /// The policy group that it is in itself; empty if none.
     pub policy: String,
-    /// Seconds that this is of.
+    /// Seconds that the record covers.
     pub seconds: u64,
     /// What it did and was promised.
     pub sums: Sums,
@@ -57,22 +57,22 @@ pub struct Line {
     pub svm: String,
     /// The volume.
     pub volume: String,
-    /// The policy group; empty without.
+    /// The policy group; empty if none.
     pub policy: String,
-    /// Hours in which it was there.
+    /// Hours in which it existed.
     pub hours: u64,
-    /// Seconds.
+    /// Seconds that it covers.
     pub seconds: u64,
     /// What it did and was promised.
     pub sums: Sums,
-    /// The most operations of an hour, a second in the mean.
+    /// The highest hourly mean of operations per second.
     pub busiest_iops: f64,
-    /// The mean latency of each hour in which something ended, in microseconds.
+    /// The mean latency of each hour with completed requests, in microseconds.
     pub latencies_us: Vec<u64>,
 }
 
 impl Sums {
-    /// Adds another one's.
+    /// Adds other sums.
     fn add(&mut self, other: &Sums) {
         for (sum, more) in [
             (&mut self.floor_ops, other.floor_ops),
@@ -94,27 +94,27 @@ impl Sums {
 const MIB: f64 = (1 << 20) as f64;
 
 impl Line {
-    /// A sum over time as its mean.
+    /// The mean over time of a sum.
     fn mean(&self, sum: u64) -> f64 {
         sum as f64 / self.seconds.max(1) as f64
     }
 
-    /// What was promised, in IOPS.
+    /// The mean floor, in IOPS.
     pub fn promised_iops(&self) -> f64 {
         self.mean(self.sums.floor_ops)
     }
 
-    /// What was done, in IOPS.
+    /// The mean rate of operations, in IOPS.
     pub fn used_iops(&self) -> f64 {
         self.mean(self.sums.ops)
     }
 
-    /// The size, in TB.
+    /// The mean size, in TB.
     pub fn allocated_tb(&self) -> f64 {
         self.mean(self.sums.allocated_mib_s) * MIB / crate::TB as f64
     }
 
-    /// What of it was used, in TB.
+    /// The mean used space, in TB.
     pub fn used_tb(&self) -> f64 {
         self.mean(self.sums.used_mib_s) * MIB / crate::TB as f64
     }
@@ -124,7 +124,7 @@ impl Line {
         self.sums.held_us as f64 / self.sums.latency_us.max(1) as f64
     }
 
-    /// The part of what was promised that it did not get.
+    /// The part of the promise that was missed.
     pub fn missed(&self) -> f64 {
         self.sums.missed_ops as f64 / self.sums.floor_ops.max(1) as f64
     }
@@ -134,7 +134,7 @@ impl Line {
         self.sums.latency_us as f64 / 1000.0 / self.sums.completed.max(1) as f64
     }
 
-    /// Takes in an hour of the same volume and policy.
+    /// Adds an hour of the same volume and policy.
     fn add_hour(&mut self, hour: &Line) {
         self.sums.add(&hour.sums);
         self.hours += 1;
@@ -144,9 +144,9 @@ impl Line {
     }
 }
 
-/// The volumes by SVM and name, under each policy that they had. What is in a volume under no
-/// policy of its own counts for the volume's; the promise of a volume and of what is in it are one,
-/// of which the larger counts.
+/// Volumes by SVM and name, with a line for each policy that they had. Objects in a volume without
+/// a policy of their own count for the volume's policy. The promises of a volume and of its
+/// contents overlap, so the larger counts.
 pub fn lines(hours: impl IntoIterator<Item = Hour>) -> Vec<Line> {
     let mut by_hour: BTreeMap<(String, String, u64), Vec<Hour>> = BTreeMap::new();
     for hour in hours.into_iter().filter(|hour| !hour.volume.is_empty()) {
@@ -169,8 +169,8 @@ pub fn lines(hours: impl IntoIterator<Item = Hour>) -> Vec<Line> {
 
 /// What the objects of one volume did in an hour, by policy.
 fn of_one_hour(objects: &[Hour]) -> BTreeMap<String, Line> {
-    // Where the volume changed its policy within the hour, what is in it counts for the one it had
-    // longest.
+    // If the volume's policy changed within the hour, its contents count for the policy that it had
+    // for longest.
     let volumes = || objects.iter().filter(|object| object.is_volume);
     let of_volume = volumes().max_by_key(|volume| volume.seconds).map_or("", |volume| volume.policy.as_str());
     let has_volume = volumes().next().is_some();
@@ -181,7 +181,8 @@ fn of_one_hour(objects: &[Hour]) -> BTreeMap<String, Line> {
         let policy = if is_own { object.policy.as_str() } else { of_volume };
         let line = found.entry(policy.to_owned()).or_default();
         line.seconds = line.seconds.max(object.seconds);
-        // Space is that of who carries the policy; without a row of the volume, of what is in it.
+        // Space counts for the object with the policy; without a record of the volume, for its
+        // contents.
         let has_space = is_own || !has_volume;
         let mut sums = object.sums;
         if !has_space {
@@ -212,8 +213,8 @@ mod tests {
         Hour { hour: number, svm, volume, policy, is_volume, seconds: 3600, ..Hour::default() }
     }
 
-    /// A volume of 1 TB under gold with a LUN that does the work: two hours of 100 and 300 IOPS are
-    /// 200 in the mean, and the latency of each hour is kept.
+    /// A volume of 1 TB in gold with a LUN that does the work: two hours with 100 and 300 IOPS have
+    /// a mean of 200, and the latency of each hour is kept.
     #[test]
     fn what_is_in_a_volume_counts_for_it() {
         let volume = |number| Hour {
@@ -244,7 +245,7 @@ mod tests {
         assert!((line.allocated_tb() - 1024.0 * 1_048_576.0 / 1e12).abs() < 1e-12, "the volume's and not the LUN's");
     }
 
-    /// 100 000 operations in an hour are 27.8 a second, in the mean and in the busiest hour.
+    /// 100 000 operations in an hour are 27.8 per second, both in the mean and in the busiest hour.
     #[test]
     fn the_busiest_of_one_hour_is_that_hour() {
         let busy = Hour { sums: Sums { ops: 100_000, ..Sums::default() }, ..hour(7, "gold", true) };
@@ -252,8 +253,8 @@ mod tests {
         assert_eq!((line.busiest_iops, line.used_iops()), (100_000.0 / 3600.0, 100_000.0 / 3600.0));
     }
 
-    /// LUNs under policies of their own are lines of their own; a volume that changes its class has
-    /// a line under each.
+    /// LUNs with policies of their own have lines of their own; a volume that changes its class has
+    /// a line for each.
     #[test]
     fn each_policy_has_a_line() {
         let lun = Hour {

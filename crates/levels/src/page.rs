@@ -1,4 +1,4 @@
-//! A bill as a page: what it comes to, promised beside used, and every line.
+//! A bill as a page: the totals, promised beside used, and every line.
 
 use crate::bill::{Bill, Billed};
 use crate::text::{money, percent, percent_fine, period, totals};
@@ -10,7 +10,7 @@ use report::text::{megabytes, thousands};
 /// A line's figure, in IOPS.
 type Rate = fn(&Billed) -> f64;
 
-/// Volumes of the chart: more have no room for their names.
+/// Most volumes in the chart: there is no room for more names.
 const CHARTED: usize = 16;
 
 /// The page. The caller fills in its version.
@@ -26,7 +26,7 @@ pub fn page(bill: &Bill) -> Page {
     page
 }
 
-/// The volumes to which most was promised, or that did most.
+/// The volumes with the largest promises or the most work.
 fn charts(bill: &Bill) -> Option<Charts> {
     let mut lines: Vec<&Billed> = bill.lines.iter().collect();
     let size = |billed: &Billed| billed.line.promised_iops().max(billed.line.used_iops());
@@ -66,7 +66,7 @@ fn charts(bill: &Bill) -> Option<Charts> {
     })
 }
 
-/// What it comes to.
+/// The prices, line by line.
 fn prices(bill: &Bill) -> Tables {
     let columns = ["Volume", "Class", "TB", "Promised IOPS", "Used IOPS", "Held back", "Missed", &bill.currency];
     let row = |billed: &Billed| {

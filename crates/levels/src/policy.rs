@@ -1,39 +1,39 @@
-//! The adaptive policy groups of the classes: what has to be said to a server so that it has them.
+//! The adaptive policy groups of the classes, and the commands that make them on a server.
 
 use crate::class::{Class, Classes, Space};
 
-/// An adaptive policy group that a server has.
+/// An adaptive policy group that exists on a server.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Existing {
     /// Its name.
     pub name: String,
-    /// IOPS for every TB, at least.
+    /// Expected IOPS per TB.
     pub expected: u64,
-    /// IOPS for every TB, at most.
+    /// Peak IOPS per TB.
     pub peak: u64,
     /// The absolute minimum in force.
     pub absolute_min: u64,
-    /// The space that the floor counts.
+    /// The space that the floor depends on.
     pub expected_space: String,
-    /// The space that the ceiling counts.
+    /// The space that the ceiling depends on.
     pub peak_space: String,
-    /// The block size in bytes; `None` is any.
+    /// The block size in bytes; `None` for any.
     pub block_bytes: Option<u64>,
 }
 
-/// What becomes of a class in an SVM.
+/// The step for a class in an SVM.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClassStep {
-    /// Its policy group is made.
+    /// The line that makes its policy group.
     Make(String),
-    /// It is there with other settings, and changed.
+    /// The line that changes its policy group, which exists with other settings.
     Change(String),
-    /// It is there as it should be; its name.
+    /// The name of its policy group, which exists with the right settings.
     Keep(String),
 }
 
 impl ClassStep {
-    /// The line that does it.
+    /// The command line, if one is needed.
     pub fn line(&self) -> Option<&str> {
         match self {
             ClassStep::Make(line) | ClassStep::Change(line) => Some(line),
@@ -42,9 +42,9 @@ impl ClassStep {
     }
 }
 
-/// What has to be done in an SVM for every class to have its policy group, where these are there.
-/// `least` is the absolute minimum of a policy that is given none, by its expected IOPS for a TB:
-/// it is said too, as a group that had another one would keep that.
+/// The steps that give every class its policy group in an SVM, given the `existing` ones. `least`
+/// is the default absolute minimum of a policy, by its expected IOPS per TB. It is always part of
+/// the line, because a group with another minimum would keep that.
 pub fn steps(classes: &Classes, svm: &str, existing: &[Existing], least: impl Fn(u64) -> u64) -> Vec<ClassStep> {
     let step = |class: &Class| {
         let name = class.policy(svm);
@@ -58,7 +58,7 @@ pub fn steps(classes: &Classes, svm: &str, existing: &[Existing], least: impl Fn
     classes.classes.iter().map(step).collect()
 }
 
-/// The block size of a class that names none.
+/// The default block size of a class.
 const BLOCK_SIZE: &str = "32K";
 
 fn differs(class: &Class, minimum: u64, there: &Existing) -> bool {
@@ -70,7 +70,7 @@ fn differs(class: &Class, minimum: u64, there: &Existing) -> bool {
         || block_bytes(class) != there.block_bytes
 }
 
-/// `4K` in bytes; nothing of `ANY`.
+/// The block size in bytes; `None` for `ANY`.
 fn block_bytes(class: &Class) -> Option<u64> {
     let size = class.block_size.as_deref().unwrap_or(BLOCK_SIZE);
     size.strip_suffix('K').and_then(|kib| kib.parse::<u64>().ok()).map(|kib| kib << 10)
@@ -93,8 +93,8 @@ fn line(verb: &str, name: &str, svm: Option<&str>, class: &Class, minimum: u64) 
 mod tests {
     use super::*;
 
-    /// One that is missing is made, one that differs changed, and one that is as it should be left
-    /// alone, whatever others there are.
+    /// A missing group is made, a different one is changed, and a correct one is left alone,
+    /// whatever others exist.
     #[test]
     fn what_is_there_as_it_should_be_stays() {
         let class = |name: &str| {
@@ -128,8 +128,8 @@ mod tests {
         );
     }
 
-    /// A class without a minimum has the policy's own, whatever its group had before: one file
-    /// comes to one state.
+    /// A class without a minimum gets the policy's default, whatever its group had before: the
+    /// result depends on the file alone.
     #[test]
     fn a_minimum_that_is_left_out_is_the_policys() {
         let text = "[[class]]\nname = \"gold\"\nexpected_iops_per_tb = 2000\npeak_iops_per_tb = 4000\n";

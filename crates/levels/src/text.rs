@@ -1,10 +1,10 @@
-//! Classes and bills as text: for the terminal in 80 columns, and as CSV.
+//! Classes and bills as text: in 80 columns for the terminal, and as CSV.
 
 use crate::bill::{Bill, Billed, sum};
 use crate::class::{Class, Classes};
 use report::text::{fit, thousands, width};
 
-/// The classes, a line each.
+/// The classes, one line each.
 pub fn list(classes: &Classes) -> String {
     let currency = &classes.currency;
     let mut text = format!(
@@ -29,8 +29,8 @@ pub fn list(classes: &Classes) -> String {
         let or_dash = |number: Option<String>| number.unwrap_or_else(|| "–".into());
         let minimum = or_dash(class.absolute_min_iops.map(thousands));
         let (block, latency) = (or_dash(class.block_size.clone()), or_dash(class.latency_ms.map(|ms| ms.to_string())));
-        // What is wider than its column moves the next ones; a name that would be cut, and a price
-        // that is too wide, have a line of their own.
+        // A value that is wider than its column moves the following ones. A name that would be cut,
+        // or a price that is too wide, gets a line of its own.
         let mut line = name.clone();
         if width(name) > 13 {
             text += &format!("{name}\n");
@@ -59,14 +59,14 @@ pub fn list(classes: &Classes) -> String {
     text
 }
 
-/// Adds a cell that ends in that column, or a blank behind what is there already.
+/// Appends a cell that ends in column `end`, or after one blank if that is passed already.
 fn push_to(line: &mut String, cell: &str, end: usize) {
     let room = end.saturating_sub(width(line) + width(cell)).max(1);
     *line += &" ".repeat(room);
     *line += cell;
 }
 
-/// When, and how much of it was kept.
+/// The period, and how much of it was recorded.
 pub(crate) fn period(bill: &Bill) -> String {
     let day = |seconds| block::date(seconds, "%Y-%m-%d %H:%M");
     format!(
@@ -79,17 +79,17 @@ pub(crate) fn period(bill: &Bill) -> String {
     )
 }
 
-/// How much was kept, in hours; less than a tenth of one in seconds.
+/// The recorded time in hours; less than a tenth of an hour in seconds.
 fn kept(seconds: u64) -> String {
     if seconds < 360 { format!("{seconds} seconds") } else { format!("{:.1}", seconds as f64 / 3600.0) }
 }
 
-/// A part as percent: `0.4 %`.
+/// A fraction as percent: `0.4 %`.
 pub(crate) fn percent(part: f64) -> String {
     format!("{:.1} %", 100.0 * part)
 }
 
-/// Likewise of parts that should be nothing: `0.02 %`.
+/// The same with two digits, for fractions that should be zero: `0.02 %`.
 pub(crate) fn percent_fine(part: f64) -> String {
     format!("{:.2} %", 100.0 * part)
 }
@@ -99,10 +99,10 @@ pub(crate) fn money(hundredths: u64) -> String {
     format!("{}.{:02}", thousands(hundredths / 100), hundredths % 100)
 }
 
-/// Columns for the name of a class.
+/// Width of the column for a class's name.
 const CLASS: usize = 8;
 
-/// What a line is called: the volume, and with it what it is under.
+/// A line of the table: the volume, its class and the cells.
 fn row(name: &str, class: &str, cells: [String; 6]) -> String {
     let [tb, promised, used, held, missed, price] = cells;
     let line = format!(
@@ -159,7 +159,7 @@ fn of_line(billed: &Billed) -> String {
     text
 }
 
-/// What must not go unseen in a line.
+/// Remarks on a line that must not be overlooked.
 pub(crate) fn remarks(billed: &Billed) -> Vec<String> {
     let line = &billed.line;
     let mut remarks = Vec::new();
@@ -196,10 +196,10 @@ fn together(name: &str, lines: &[Billed]) -> String {
     format!("{:<26}{tb:>8}{promised:>9}{used:>9}{held:>8}{missed:>8}{price:>12}\n", fit(name, 26))
 }
 
-/// The bill for a spreadsheet: a row for each line, figures without thousands.
+/// The bill as CSV for spreadsheets: a row for each line, without thousands separators.
 ///
 /// # Errors
-/// The writer's.
+/// Those of the writer.
 pub fn csv(bill: &Bill, out: impl std::io::Write) -> csv::Result<()> {
     let mut writer = csv::Writer::from_writer(out);
     writer.write_record(COLUMNS)?;
@@ -227,7 +227,7 @@ pub fn csv(bill: &Bill, out: impl std::io::Write) -> csv::Result<()> {
             format!("{:.4}", 100.0 * line.held()),
             format!("{:.4}", 100.0 * line.missed()),
             format!("{:.2}", line.sums.missed_ms as f64 / 60_000.0),
-            // What has no price is not free.
+            // A line without a price is not free, so the cell is empty.
             if billed.has_price {
                 format!("{}.{:02}", billed.hundredths / 100, billed.hundredths % 100)
             } else {
@@ -285,8 +285,8 @@ bronze               250       500       –      –         –       20/TB
         assert_eq!(text, expected);
     }
 
-    /// Values that are wider than their columns stay apart, and names that are cut in a table are
-    /// named in full.
+    /// Values that are wider than their columns stay separate, and names that are cut in a table
+    /// are also given in full.
     #[test]
     fn wide_values_stay_apart() {
         let text = "currency = \"EUR\"\n[[class]]\nname = \"platinum-for-databases\"\nexpected_iops_per_tb = 2000000000\n\
