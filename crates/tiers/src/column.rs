@@ -1,17 +1,17 @@
-//! The fourteen columns: their names as published, their keys in files, and where each comes from.
+//! The fourteen columns: their published names, their keys in files, and their sources.
 
 /// A column of the table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Column {
-    /// Which test it is.
+    /// The number of the test.
     Number,
-    /// What the storage is.
+    /// A property of the storage.
     Word(TierWord),
-    /// What came of it.
+    /// A result.
     Figure(TierFigure),
 }
 
-/// What storage is, in words: seen by the host, or said.
+/// Properties of the storage, in words: given in the list, or found by the host.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum TierWord {
@@ -21,25 +21,25 @@ pub enum TierWord {
     Spindle,
     /// The RAID level.
     Raid,
-    /// Whether another array stands before it.
+    /// Whether another array is in front of it.
     Virtualized,
-    /// Gigabytes of its cache.
+    /// The size of its cache, in gigabytes.
     Cache,
 }
 
-/// What came of a test, in figures.
+/// The results of a test, in figures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum TierFigure {
-    /// The most small random requests a second.
+    /// The highest rate of small random requests per second.
     Iops,
-    /// The most megabytes a second of large requests.
+    /// The highest rate of large requests, in megabytes per second.
     Mbps,
     /// The most transactions in 60 seconds.
     MaxTpm,
-    /// The most transactions in a second.
+    /// The most transactions in one second.
     MaxTps,
-    /// Transactions a second over the whole window.
+    /// Mean transactions per second over the whole window.
     AvgTps,
     /// The mean response time of a transaction, in milliseconds.
     AvgResp,
@@ -68,7 +68,7 @@ impl TierFigure {
         TierFigure::Cpu,
     ];
 
-    /// Digits behind the point, as published.
+    /// Digits after the decimal point, as published.
     pub(crate) const fn digits(self) -> usize {
         match self {
             TierFigure::Mbps => 2,
@@ -105,7 +105,7 @@ impl Column {
         }
     }
 
-    /// Its name in files.
+    /// Its key in files.
     pub const fn key(self) -> &'static str {
         match self {
             Column::Number => "test",
@@ -125,7 +125,7 @@ impl Column {
         }
     }
 
-    /// What it says, what it does not, and where it comes from.
+    /// Its meaning, its limits and its sources.
     pub const fn about(self) -> &'static str {
         match self {
             Column::Number => "rows with the same storage differ in the host: its processors, the database's memory",

@@ -1,30 +1,30 @@
-//! Each row against one of them, with how sure that is.
+//! Compares each row with a baseline row, with confidence.
 
 use crate::column::{Column, TierFigure};
 use crate::table::TierTable;
 use stats::job::welch;
 
-/// A figure of a row against the same figure of the baseline.
+/// A figure of a row, compared with that of the baseline.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Against {
     /// The row's number.
     pub row: u32,
     /// The figure.
     pub figure: TierFigure,
-    /// How much more it is than the baseline's, in percent of that.
+    /// The difference, in percent of the baseline.
     pub percent: f64,
-    /// With 95 % confidence the difference of the means is no further off than this, in percent of
-    /// the baseline's mean; `None` where one of the two was measured less than twice.
+    /// Half-width of the 95 % confidence interval of the difference of means, in percent of the
+    /// baseline's mean; `None` if either was measured less than twice.
     pub half_width: Option<f64>,
 }
 
 impl Against {
-    /// Whether it is more than noise; `None` where that cannot be said.
+    /// Whether the difference is more than noise; `None` if that is unknown.
     pub fn is_real(&self) -> Option<bool> {
         self.half_width.map(|width| self.percent.abs() > width)
     }
 
-    /// In words.
+    /// The comparison in words.
     pub fn words(&self) -> String {
         let name = Column::Figure(self.figure).name();
         match self.half_width {
@@ -35,8 +35,8 @@ impl Against {
     }
 }
 
-/// Every row but the baseline against it, figure by figure, as far as both have it. `None` where no
-/// row has that number.
+/// Compares every row with the baseline, for each figure that both have. `None` if no row has that
+/// number.
 pub fn differences(table: &TierTable, baseline: u32) -> Option<Vec<Against>> {
     let base = table.rows.iter().find(|row| row.number == baseline)?;
     let mut all = Vec::new();
@@ -74,8 +74,8 @@ mod tests {
         TierTable { title: String::new(), rows: (1..).zip(rows).map(row).collect() }
     }
 
-    /// 100 ± 1 against 200 ± 1 is a difference, against 101 ± 5 it is none, and of one run nobody
-    /// knows.
+    /// 100 ± 1 against 200 ± 1 is a difference, against 101 ± 5 it is not, and for a single run it
+    /// is unknown.
     #[test]
     fn a_difference_is_told_with_its_confidence() {
         let table = table(&[&[99.0, 100.0, 101.0], &[199.0, 200.0, 201.0], &[96.0, 101.0, 106.0], &[150.0]]);

@@ -1,4 +1,4 @@
-//! Figures out of files that other tools wrote, so that old tests stand beside new ones.
+//! Figures from the files of other tools, so that old tests can be compared with new ones.
 //!
 //! | file | what it tells |
 //! | --- | --- |
@@ -10,19 +10,19 @@
 
 use crate::column::TierFigure;
 
-/// What a file did not tell.
+/// Why a file has no figures.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ImportError {
-    /// Nobody knows what it is.
+    /// The kind of file is unknown.
     #[error(
         "is no file that is known: Orion's _iops.csv, _mbps.csv or _summary.txt, an export of RanRead, Swingbench's \
          results.xml, or the output of iostat -x"
     )]
     Unknown,
-    /// It is such a file and has no figure.
+    /// The kind is known, but it has no figure.
     #[error("looks like {0}, and has no figure in it")]
     Nothing(&'static str),
-    /// It is broken.
+    /// The file is damaged.
     #[error("looks like {kind}, and cannot be read: {what}")]
     Broken {
         /// What it looks like.
@@ -35,7 +35,7 @@ pub enum ImportError {
 /// The figures in a file of that name.
 ///
 /// # Errors
-/// It is none that is known, or has no figure.
+/// The kind of file is unknown, or it has no figure.
 pub fn import(name: &str, text: &str) -> Result<Vec<(TierFigure, f64)>, ImportError> {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
     let (kind, figures) = match () {
@@ -51,7 +51,7 @@ pub fn import(name: &str, text: &str) -> Result<Vec<(TierFigure, f64)>, ImportEr
     if figures.is_empty() { Err(ImportError::Nothing(kind)) } else { Ok(figures) }
 }
 
-/// The best cell of a matrix. Its kind is in the file's name alone.
+/// The best cell of a matrix, whose kind is only in the file's name.
 fn orion_matrix(name: &str, text: &str) -> Result<Vec<(TierFigure, f64)>, ImportError> {
     let kind = "a matrix of Orion";
     let figure = match name {
@@ -91,7 +91,7 @@ fn ranread(text: &str) -> Vec<(TierFigure, f64)> {
     most(cells).map(|best| (TierFigure::Iops, best)).into_iter().collect()
 }
 
-/// Tags are looked for by their names, in whatever name space, and each may be missing.
+/// Tags are found by name, in any name space, and each may be missing.
 fn swingbench(text: &str) -> Result<Vec<(TierFigure, f64)>, ImportError> {
     let broken =
         |error: roxmltree::Error| ImportError::Broken { kind: "results of Swingbench", what: error.to_string() };
@@ -99,7 +99,7 @@ fn swingbench(text: &str) -> Result<Vec<(TierFigure, f64)>, ImportError> {
     let number = |node: roxmltree::Node<'_, '_>| node.text().and_then(|text| text.trim().parse::<f64>().ok());
     let first = |name: &str| document.descendants().find(|node| node.tag_name().name() == name).and_then(number);
     let mut found = Vec::new();
-    // The highest count of a minute, by its own script's words.
+    // The highest count in a minute, according to its own script.
     found.extend(first("MaximumTransactionRate").map(|rate| (TierFigure::MaxTpm, rate)));
     let readings = document.descendants().filter(|node| node.tag_name().name() == "TPSReadings");
     found.extend(most(readings.flat_map(|node| pairs(&node))).map(|best| (TierFigure::MaxTps, best)));
@@ -116,8 +116,8 @@ fn swingbench(text: &str) -> Result<Vec<(TierFigure, f64)>, ImportError> {
     Ok(found)
 }
 
-/// The second of each pair of time and value, as text of the node or as elements or attributes of
-/// it.
+/// The second value of each pair of time and value, in the node's text, its elements or their
+/// attributes.
 fn pairs(node: &roxmltree::Node<'_, '_>) -> Vec<f64> {
     let text = node.text().unwrap_or_default();
     let words: Vec<f64> = text.split([',', ';', ' ', '\n', '\t']).filter_map(|word| word.trim().parse().ok()).collect();
@@ -155,7 +155,7 @@ fn iostat(text: &str) -> Vec<(TierFigure, f64)> {
             busy.extend(most);
         }
     }
-    // The first report is of the time since the machine was started.
+    // The first report covers the time since the machine was started.
     let mean = |values: &[f64]| {
         let values = values.get(1..).unwrap_or_default();
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(import("e.txt", &commas), Ok(vec![(TierFigure::Iops, 3826.0)]));
     }
 
-    /// 100 of 10 ms and 300 of 50 ms are 40 ms in the mean.
+    /// 100 of 10 ms and 300 of 50 ms have a mean of 40 ms.
     #[test]
     fn swingbench_gives_transactions_and_the_mean_over_all_of_them() {
         let text = r#"<?xml version="1.0"?><Results xmlns="http://www.dominicgiles.com/swingbench/results"><Overview>
@@ -219,7 +219,7 @@ mod tests {
     }
 
     /// Two reports after the first: the busiest device 40 and 60, the processors 30 and 50 without
-    /// waiting.
+    /// I/O wait.
     #[test]
     fn iostat_gives_what_was_between_its_reports() {
         let report = |user: f64, wait: f64, util: f64| {

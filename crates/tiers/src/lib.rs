@@ -6,10 +6,10 @@
 //!   runs that were kept, files of other tools ─────────┼──► Table ──► text, CSV, page, workbook
 //!                                                      └──► what is impossible, what the columns say, differences
 //! ```
-//! A figure is never filled in: what no run and no file tells is N/A. Several runs of one tier are
-//! repeats: the table has their median, and says how far they lie apart.
+//! A figure is never estimated: what no run and no file provides is N/A. Several runs of a tier are
+//! repeats: the table shows their median and spread.
 //!
-//! The columns, what they mean and where each comes from are those of [`Column::about`].
+//! The columns, their meaning and their sources are described by [`Column::about`].
 
 pub mod column;
 mod difference;

@@ -1,4 +1,4 @@
-//! Cells that cannot be: each rule follows from what the columns mean.
+//! Impossible cells: each rule follows from the meaning of the columns.
 
 use crate::column::{Column, TierFigure};
 use crate::table::{TierRow, TierTable, shown};
@@ -8,16 +8,16 @@ use crate::table::{TierRow, TierTable, shown};
 pub struct Impossible {
     /// The row's number.
     pub row: u32,
-    /// The column of the cell that is wrong, or one of the two.
+    /// The column of the wrong cell, or of one of the two.
     pub column: Column,
-    /// Why.
+    /// The reason.
     pub because: String,
 }
 
-/// What rounding of both may make up: figures are printed whole.
+/// Tolerance for rounding, since figures are printed as whole numbers.
 const ROUNDING: f64 = 1.0;
 
-/// All of them, by row.
+/// All impossible cells, by row.
 pub fn impossible(table: &TierTable) -> Vec<Impossible> {
     table.rows.iter().flat_map(of_row).collect()
 }
@@ -29,7 +29,7 @@ fn of_row(row: &TierRow) -> Vec<Impossible> {
         found.push(Impossible { row: row.number, column: Column::Figure(figure), because });
     };
     let name = |figure| Column::Figure(figure).name();
-    // A maximum is below what it is the maximum of.
+    // A maximum must not be below the mean of the same quantity.
     for (most, times, mean) in [(MaxTps, 1.0, AvgTps), (MaxTpm, 60.0, AvgTps)] {
         if let (Some(a), Some(b)) = (row.median(most), row.median(mean))
             && a + ROUNDING < b * times - times * 0.5
@@ -41,7 +41,7 @@ fn of_row(row: &TierRow) -> Vec<Impossible> {
     }
     if let (Some(minute), Some(second)) = (row.median(MaxTpm), row.median(MaxTps))
         && second * 60.0 + 30.0 + ROUNDING < minute
-        // Told already where it is below the mean of the whole test.
+        // Not if it was reported already, for being below the mean of the whole test.
         && row.median(AvgTps).is_none_or(|mean| second + ROUNDING >= mean - 0.5)
     {
         let most = shown(second * 60.0, 0);

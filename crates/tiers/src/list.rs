@@ -32,32 +32,32 @@ use std::collections::BTreeSet;
 /// A list of tiers.
 #[derive(Clone, Debug, PartialEq)]
 pub struct List {
-    /// What is compared: runs are found again by it.
+    /// The title, by which runs are found again.
     pub title: String,
-    /// What is put on each tier.
+    /// The load on each tier.
     pub load: Load,
     /// The tiers.
     pub tiers: Vec<Tier>,
 }
 
-/// What is put on each tier.
+/// The load on each tier.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 pub struct Load {
-    /// Orion's options, but for the test's name; empty leaves it out.
+    /// Orion's options without the test's name; empty to leave it out.
     pub orion: String,
-    /// Processes of RanRead, a batch each; none leaves it out.
+    /// RanRead's numbers of processes, a batch for each; empty to leave it out.
     pub ranread: Vec<u32>,
     /// Reads of each process.
     pub iterations: u64,
-    /// The size of the database that is made in a directory, in GB as RanRead counts them
-    /// (2^30 bytes).
+    /// The size of the database that is made in a directory, in GB as RanRead counts them (2^30
+    /// bytes).
     pub size_gb: u64,
-    /// Options of order entry's run, but for the database; empty leaves it out.
+    /// Options of the order-entry run without the database; empty to leave it out.
     pub oltp: String,
     /// The scale of the order-entry database that is made.
     pub scale: f64,
-    /// How often all of it is done, the tiers in turns.
+    /// How often everything is repeated; the tiers take turns.
     pub repeats: u32,
 }
 
@@ -72,76 +72,76 @@ impl Default for Load {
 /// A tier of a list.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Tier {
-    /// What is known of it before anything is run.
+    /// What is known of it before any run.
     pub row: TierRow,
     /// Where it can be loaded: a directory, a file, a device, an NBD export.
     pub path: Option<String>,
     /// A simulated array that is loaded in virtual time instead: its name or file.
     pub array: Option<String>,
-    /// The database that order entry loads.
+    /// The database for the order-entry load.
     pub database: Option<String>,
-    /// Processors that the load may use; all where none is said.
+    /// Processors that the load may use; `None` for all.
     pub cpus: Option<f64>,
-    /// Files of other tools whose figures are its.
+    /// Files of other tools with its figures.
     pub imports: Vec<String>,
 }
 
 /// What is wrong with a list.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ListError {
-    /// It is no TOML, or has a key that is not known.
+    /// It is not valid TOML, or has an unknown key.
     #[error("line {line}: {what}")]
     Form {
-        /// Where.
+        /// The line.
         line: usize,
-        /// What.
+        /// The error.
         what: String,
     },
-    /// No tier.
+    /// There is no tier.
     #[error("it lists no tier; begin one with [[tier]]")]
     Empty,
-    /// Two of a number.
+    /// Two tiers have the same number.
     #[error("two tiers have test = {0}; each needs a number of its own")]
     Twice(u32),
-    /// A figure that cannot be one.
+    /// A figure is invalid.
     #[error("tier {row}: {key} = {value} is no figure; give one from 0 on, or leave it out")]
     Figure {
         /// The tier's number.
         row: u32,
         /// The key.
         key: &'static str,
-        /// What was given.
+        /// The value given.
         value: String,
     },
-    /// A tier that is an array and something real.
+    /// A tier is both an array and something real.
     #[error("tier {row}: array = {array:?} is loaded in virtual time; leave path, database and cpus out")]
     Array {
         /// The tier's number.
         row: u32,
-        /// What was given.
+        /// The value given.
         array: String,
     },
-    /// A part of the machine that is none.
+    /// The number of processors is invalid.
     #[error("tier {row}: cpus = {cpus}: must be from 0.01 to 4096")]
     Cpus {
         /// The tier's number.
         row: u32,
-        /// What was given.
+        /// The value given.
         cpus: String,
     },
-    /// A scale that order entry has not.
+    /// The scale is invalid.
     #[error("load.scale = {0}: must be from 0.0001 to 1000")]
     Scale(String),
-    /// A load that does nothing.
+    /// A load is out of range.
     #[error("load.{key} = {value}: must be from {least} to {most}")]
     Load {
         /// The key.
         key: &'static str,
-        /// What was given.
+        /// The value given.
         value: u64,
-        /// At least.
+        /// The least value.
         least: u64,
-        /// At most.
+        /// The largest value.
         most: u64,
     },
 }
@@ -209,10 +209,10 @@ impl List {
         toml::de::DeTable::parse_recoverable(text).0.get_ref().contains_key("tier")
     }
 
-    /// Reads a list.
+    /// Parses a list.
     ///
     /// # Errors
-    /// What is wrong with it; nothing of it is used then.
+    /// The first error in it.
     pub fn read(text: &str) -> Result<List, ListError> {
         let form = |error: toml::de::Error| {
             let (line, what) = nearest::toml::wrong(text, error.span(), error.message());
@@ -243,7 +243,7 @@ impl List {
         }
     }
 
-    /// What is known of all of them before anything is run.
+    /// What is known of all tiers before any run.
     pub fn table(&self) -> TierTable {
         TierTable { title: self.title.clone(), rows: self.tiers.iter().map(|tier| tier.row.clone()).collect() }
     }
@@ -255,7 +255,7 @@ fn tier_of(place: u32, typed: TypedTier) -> Result<Tier, ListError> {
     let words =
         [typed.storage, typed.spindle_type, text(typed.raid_level), text(typed.virtualized), text(typed.cache_gb)];
     for (word, said) in TierWord::ALL.into_iter().zip(words) {
-        // What the published table has where nothing was measured is nothing said.
+        // An empty cell or the published table's N/A means that nothing is known.
         let said = said.filter(|said| !said.trim().is_empty() && said != "N/A");
         row.words[word as usize] = Told { said, seen: None };
     }

@@ -1,5 +1,5 @@
-//! The table as a page: IOPS as columns and transactions as a line over the tests, all cells, what
-//! they say, where they come from.
+//! The table as a page: a chart with IOPS as columns and transactions as a line, all cells, the
+//! conclusions, and the sources.
 
 use crate::column::{Column, TierFigure, TierWord};
 use crate::difference::differences;
@@ -79,7 +79,7 @@ fn chart(table: &TierTable) -> Knee {
     }
 }
 
-/// Some columns of all rows; what cannot be is marked, and told below.
+/// Some columns of all rows; impossible cells are marked, and explained below.
 fn cells(table: &TierTable, heading: &str, columns: &[Column]) -> Tables {
     let wrong: Vec<_> = impossible(table).into_iter().filter(|it| columns.contains(&it.column)).collect();
     let line = |row: &TierRow| {

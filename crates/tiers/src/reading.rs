@@ -1,31 +1,33 @@
-//! What the columns say together: which resource gave out, and which figures hardly follow which.
+//! Conclusions from the columns together: which resource was the limit, and which figures hardly
+//! depend on which.
 
 use crate::column::{TierFigure, TierWord};
 use crate::table::{TierRow, TierTable, shown};
 use report::text::thousands;
 
-/// What a tier's test was limited by, as far as the table tells.
+/// What limited a tier's test, as far as the table shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Limiter {
     /// The disk was busy, the processors were not.
     Disk,
     /// The processors were busy, the disk was not.
     Cpu,
-    /// Both were.
+    /// Both were busy.
     Both,
-    /// Neither was.
+    /// Neither was busy.
     Elsewhere,
 }
 
-/// From here on a disk or the processors count as full, in percent.
+/// Utilisation from which a disk or the processors count as busy, in percent.
 const FULL: f64 = 90.0;
-/// One figure follows another where it differs at least by this part of the other's factor.
+/// One figure follows another if it varies by at least this part of the other's factor.
 const FOLLOWS: f64 = 0.5;
-/// Rows are one closed load where transactions under way differ by less than this from their mean.
+/// Rows have the same closed load if their transactions in progress differ by less than this part
+/// from the mean.
 const SAME_USERS: f64 = 0.15;
 
-/// What limited a row's transactions, as its columns tell; `None` where it has none, or disk or
-/// processors are not known.
+/// What limited a row's transactions, according to its columns. `None` if it has no transactions,
+/// or a utilisation is unknown.
 pub fn limiter(row: &TierRow) -> Option<Limiter> {
     row.median(TierFigure::AvgTps).or(row.median(TierFigure::MaxTpm))?;
     let full = |figure| row.median(figure).map(|percent| percent >= FULL);
@@ -37,7 +39,7 @@ pub fn limiter(row: &TierRow) -> Option<Limiter> {
     })
 }
 
-/// What can be read from a table, a sentence each.
+/// The conclusions from a table, one sentence each.
 pub fn readings(table: &TierTable) -> Vec<String> {
     let sentences = [follows(table), users(table)];
     sentences.into_iter().flatten().chain(caches(table)).chain(judged(table)).chain(limiters(table)).collect()
@@ -76,8 +78,8 @@ fn follows(table: &TierTable) -> Option<String> {
     })
 }
 
-/// Transactions under way are those a second times the seconds that each takes (Little): the same
-/// in all rows where as many users wait in a closed loop.
+/// Transactions in progress are the rate times the response time (Little's law). In a closed loop
+/// they are the same in all rows with the same number of users.
 fn users(table: &TierTable) -> Option<String> {
     let under_way: Vec<f64> = table
         .rows
@@ -94,7 +96,7 @@ fn users(table: &TierTable) -> Option<String> {
     })
 }
 
-/// Rows that differ in their cache alone.
+/// Rows that differ only in their caches.
 fn caches(table: &TierTable) -> Vec<String> {
     let gigabytes = |row: &TierRow| row.word(TierWord::Cache).shown()?.trim().parse::<f64>().ok();
     let same = |a: &TierRow, b: &TierRow| {
@@ -127,7 +129,7 @@ fn caches(table: &TierTable) -> Vec<String> {
     told
 }
 
-/// What the runs themselves say of what limited them: they know more than the columns do.
+/// What the runs themselves report as their limit: they know more than the columns.
 fn judged(table: &TierTable) -> Vec<String> {
     let told = table.rows.iter().filter_map(|row| {
         let last = row.limits.last()?;
@@ -142,7 +144,7 @@ fn judged(table: &TierTable) -> Vec<String> {
     told.collect()
 }
 
-/// What the columns say of it where no run does.
+/// What the columns show, for rows without such a report.
 fn limiters(table: &TierTable) -> Vec<String> {
     let of = |wanted| {
         let rows = table.rows.iter().filter(|row| row.limits.is_empty() && limiter(row) == Some(wanted));
@@ -167,7 +169,7 @@ fn limiters(table: &TierTable) -> Vec<String> {
     told.collect()
 }
 
-/// A factor in two digits or so.
+/// A factor with about two digits.
 fn times(factor: f64) -> String {
     if factor < 9.95 { format!("{factor:.1}") } else { format!("{factor:.0}") }
 }
@@ -177,7 +179,7 @@ mod tests {
     use super::*;
     use stats::run::{Run, Setting, Value};
 
-    /// One judgement: where a run said what limited it, the columns are not asked another time.
+    /// Only one judgement: where a run reported its limit, the columns are not used.
     #[test]
     fn what_limited_is_what_the_run_said() {
         let mut run = Run::default();

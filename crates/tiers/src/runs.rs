@@ -1,22 +1,22 @@
-//! Figures out of runs that were kept, whichever tool made them.
+//! Figures from stored runs of any tool.
 
 use crate::column::TierFigure;
 use crate::table::Limit;
 use stats::run::{Class, Run, Value};
 
-/// Requests of up to so many bytes are small, from the second on large: as Orion's help has them.
+/// Requests up to the first size are small, from the second on large, as in Orion's help; in bytes.
 const SMALL_MOST: f64 = 32.0 * 1024.0;
 const LARGE_LEAST: f64 = 128.0 * 1024.0;
-/// A megabyte, as Orion counts.
+/// A megabyte, as Orion counts it.
 const MEGABYTE: f64 = 1_048_576.0;
 
-/// What a run tells of a tier: the most small requests a second and the most megabytes of large
-/// ones over its points, and the figures that it was given by name, as settings or labels
+/// The figures of a tier from a run: the highest rate of small requests and the highest throughput
+/// of large ones over its points, and figures that it was given by name, as settings or labels
 /// (`max_tpm` and the other keys of the columns).
 pub fn figures_of(run: &Run) -> Vec<(TierFigure, f64)> {
     let (mut iops, mut mbps) = (None::<f64>, None::<f64>);
     for point in 0..run.points.len() as u32 {
-        // Several jobs that load at once are one load.
+        // Jobs that run at the same time are one load.
         let (mut small, mut large) = (None::<f64>, None::<f64>);
         for cell in run.cells.iter().filter(|cell| cell.point == point && cell.class == Class::ALL) {
             let seconds = cell.measured.as_secs_f64();
@@ -53,7 +53,7 @@ pub fn figures_of(run: &Run) -> Vec<(TierFigure, f64)> {
     found
 }
 
-/// What limited a run of order entry, as it was judged where it was made.
+/// What limited an order-entry run, as judged when it was made.
 pub fn limits_of(run: &Run) -> Vec<Limit> {
     let words = |wanted: &'static str| {
         run.settings.iter().filter_map(move |setting| match &setting.value {
@@ -64,8 +64,8 @@ pub fn limits_of(run: &Run) -> Vec<Limit> {
     words("limiter").zip(words("limiter_grounds")).map(|(name, grounds)| Limit { name, grounds }).collect()
 }
 
-/// The size of an actor's requests in a point, in bytes: what is said of the point goes before what
-/// is said of all.
+/// The size of an actor's requests in a point, in bytes: a setting of the point takes precedence
+/// over one of the run.
 fn block_of(run: &Run, point: u32, actor: u32) -> Option<f64> {
     let said = |of: Option<u32>| {
         run.settings.iter().find_map(|setting| {
@@ -85,8 +85,8 @@ mod tests {
     use block::Span;
     use stats::run::{Cell, Point};
 
-    /// Two points of small requests, one of large ones: the best of each, and jobs side by side are
-    /// one load.
+    /// Two points with small requests, one with large ones: the best of each counts, and concurrent
+    /// jobs are one load.
     #[test]
     fn the_best_point_of_each_size_counts() {
         let mut run = Run { points: vec![Point::default(); 3], ..Run::default() };

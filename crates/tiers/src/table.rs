@@ -1,10 +1,10 @@
-//! The rows, and what they are made of.
+//! The rows of the table, and their contents.
 
 use crate::column::{Column, TierFigure, TierWord};
 use stats::Median;
 use stats::job::Spread;
 
-/// Storage tiers beside each other.
+/// Storage tiers side by side.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct TierTable {
     /// What is compared.
@@ -18,76 +18,76 @@ pub struct TierTable {
 pub struct TierRow {
     /// Its number.
     pub number: u32,
-    /// What it is, by [`TierWord`].
+    /// Its properties, by [`TierWord`].
     pub words: [Told; 5],
-    /// Its figures, by [`TierFigure`], each as often as it was measured.
+    /// Its figures, by [`TierFigure`], with all repeats.
     pub samples: [Vec<Sample>; 8],
-    /// What limited its transactions, as each of its runs says.
+    /// What limited its transactions, as reported by each of its runs.
     pub limits: Vec<Limit>,
 }
 
-/// What limited a run of order entry, in its own words.
+/// What limited an order-entry run, in its own words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limit {
-    /// In a word or two.
+    /// The limit in a word or two.
     pub name: String,
-    /// Why one should believe it.
+    /// The evidence for it.
     pub grounds: String,
 }
 
-/// A word of a tier: what was given goes before what the host sees.
+/// A property of a tier; what the list says takes precedence over what the host found.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Told {
-    /// Said of it.
+    /// As given in the list.
     pub said: Option<String>,
-    /// Seen by the host.
+    /// As found by the host.
     pub seen: Option<String>,
 }
 
-/// A figure, and where it comes from.
+/// A figure and its source.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Sample {
-    /// In the column's unit.
+    /// The value, in the column's unit.
     pub value: f64,
-    /// A run, a file, `printed`.
+    /// The source: a run, a file, or `printed`.
     pub source: String,
 }
 
 impl Told {
-    /// What the table has; `None` where neither is known.
+    /// The value for the table; `None` if neither is known.
     pub fn shown(&self) -> Option<&str> {
         self.said.as_deref().or(self.seen.as_deref())
     }
 }
 
 impl TierRow {
-    /// A word of it.
+    /// A property.
     pub fn word(&self, word: TierWord) -> &Told {
         &self.words[word as usize]
     }
 
-    /// All that was measured of a figure.
+    /// All repeats of a figure.
     pub fn samples(&self, figure: TierFigure) -> &[Sample] {
         &self.samples[figure as usize]
     }
 
-    /// Adds a figure that was measured.
+    /// Adds a measured figure.
     pub fn add(&mut self, figure: TierFigure, value: f64, source: &str) {
         self.samples[figure as usize].push(Sample { value, source: source.into() });
     }
 
-    /// The median of a figure's repeats; `None` where there is none.
+    /// The median of a figure's repeats; `None` if there are none.
     pub fn median(&self, figure: TierFigure) -> Option<f64> {
         let values: Vec<f64> = self.samples(figure).iter().map(|sample| sample.value).collect();
         Median::of(&values).map(|median| median.value)
     }
 
-    /// How a figure's repeats vary.
+    /// The spread of a figure's repeats.
     pub fn spread(&self, figure: TierFigure) -> Spread {
         Spread::of(self.samples(figure).iter().map(|sample| sample.value))
     }
 
-    /// A cell as it is shown; N/A where nothing is known.
+    /// A cell as it is shown; N/A if unknown.
     pub fn cell(&self, column: Column) -> String {
         match column {
             Column::Number => self.number.to_string(),
@@ -99,8 +99,8 @@ impl TierRow {
     }
 }
 
-/// A figure with at most so many digits behind the point, zeroes left out; one of more than 15
-/// digits before it by its power of ten.
+/// A figure with at most `digits` digits after the point and without trailing zeroes; one of more
+/// than 15 digits before the point in scientific notation.
 pub(crate) fn shown(value: f64, digits: usize) -> String {
     if value.abs() >= 1e15 {
         return format!("{value:e}");

@@ -1,4 +1,4 @@
-//! The table as text of at most 80 columns, and as comma-separated values.
+//! The table as text of at most 80 columns, and as CSV.
 
 use crate::column::{Column, TierFigure, TierWord};
 use crate::difference::{Against, differences};
@@ -7,15 +7,15 @@ use crate::reading::readings;
 use crate::table::TierTable;
 use report::text;
 
-/// Columns of a line.
+/// Width of a line.
 const WIDTH: usize = 80;
-/// Over what the list does not say, or says otherwise.
+/// Heading for what the list does not say, or says differently.
 pub(crate) const SEEN: &str = "Seen by this host or in an array's file, not said";
-/// Words are cut to this where the line would be too long, no further.
+/// Words are cut to at least this length if the line would be too long.
 const WORD_LEAST: usize = 8;
 
-/// The table, what cannot be, what the columns say, and the differences from a baseline, if one is
-/// named that is there.
+/// The table, impossible cells, conclusions, and the differences from a baseline if one is given
+/// and exists.
 pub fn text(table: &TierTable, baseline: Option<u32>) -> String {
     let mut out = String::new();
     let mut line = |text: &str| {
@@ -23,8 +23,8 @@ pub fn text(table: &TierTable, baseline: Option<u32>) -> String {
         out.push('\n');
     };
     line(&table.title);
-    // Fourteen columns are wider than a screen: what the storage is and does, then what a database
-    // makes of it.
+    // Fourteen columns are too wide for a screen, so there are two tables: the storage and its own
+    // results, then the results of the database.
     let (first, second) = (
         [Column::Number]
             .into_iter()
@@ -75,7 +75,7 @@ pub(crate) fn by_row(table: &TierTable, baseline: u32, against: &[Against]) -> V
     .collect()
 }
 
-/// How far the repeats of each figure lie apart.
+/// The spread of the repeats of each figure.
 pub(crate) fn repeats(table: &TierTable) -> Vec<String> {
     let mut told = Vec::new();
     for row in &table.rows {
@@ -93,7 +93,7 @@ pub(crate) fn repeats(table: &TierTable) -> Vec<String> {
     told
 }
 
-/// Words that nobody said.
+/// Properties that only the host provided.
 pub(crate) fn seen(table: &TierTable) -> Vec<String> {
     let mut told = Vec::new();
     for row in &table.rows {
@@ -118,7 +118,7 @@ pub(crate) fn seen(table: &TierTable) -> Vec<String> {
     told
 }
 
-/// Some columns of it, with their headings in two lines.
+/// Some columns, with headings in two lines.
 fn block(table: &TierTable, columns: &[Column]) -> Vec<String> {
     let heads: Vec<[&str; 2]> = columns.iter().map(|column| halves(column.name())).collect();
     let cells: Vec<Vec<String>> = table
@@ -158,9 +158,9 @@ fn halves(name: &'static str) -> [&'static str; 2] {
     }
 }
 
-/// The fourteen columns as comma-separated values, with the keys of files as headings.
+/// The fourteen columns as CSV, with the keys of files as headings.
 pub fn csv(table: &TierTable) -> String {
-    // What a spreadsheet would take for a formula is kept a word.
+    // Prevents spreadsheets from taking a word for a formula.
     let plain = |cell: String| if cell.starts_with(['=', '+', '-', '@']) { format!("'{cell}") } else { cell };
     let mut writer = csv::Writer::from_writer(Vec::new());
     let rows = table.rows.iter().map(|row| Column::all().map(|column| plain(row.cell(column))).collect());

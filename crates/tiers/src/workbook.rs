@@ -1,5 +1,5 @@
-//! The table as a workbook: the fourteen columns with their chart, and on a second sheet what they
-//! say.
+//! The table as a workbook: the fourteen columns with their chart, and the conclusions on a second
+//! sheet.
 
 use crate::column::{Column, TierFigure};
 use crate::lint::impossible;
@@ -7,7 +7,7 @@ use crate::reading::readings;
 use crate::table::{TierRow, TierTable};
 use report::workbook::{Chart, Sheet, SheetValue, Workbook};
 
-/// The workbook; `made_unix_s` is when it was asked for, in seconds since 1970.
+/// The workbook; `made_unix_s` is the present time, in seconds since 1970.
 pub fn workbook(table: &TierTable, made_unix_s: u64) -> Workbook {
     let place = |figure| Column::all().position(|column| column == Column::Figure(figure)).unwrap_or_default();
     let has_tpm = table.rows.iter().any(|row| row.median(TierFigure::MaxTpm).is_some());
