@@ -1,15 +1,15 @@
-//! What people typed, told in their words: the word that was probably meant, the one that takes the
-//! fewest slips of the finger to reach, and what a reader of TOML says of a file.
+//! Help with typing errors: finds the known word nearest to an unknown one, and rewords the TOML
+//! reader's errors in terms of the file.
 
 pub mod toml;
 
-/// Beyond this nobody means a word of ours, and the work grows with the product of both lengths.
+/// Longer input is not a mistyped word, and the work grows with the product of both lengths.
 const TYPED_CHARS_MAX: usize = 64;
 
-/// The candidate nearest to what was typed, or nothing if none is near enough to be a slip: at most
-/// one slip for every three letters typed, and one always. A slip is a letter missing, added,
-/// changed, or swapped with its neighbour ("optimal string alignment"); capitals are no slips. Of
-/// equals the first.
+/// The candidate nearest to what was typed, or `None` if none is near enough: at most one error for
+/// every three letters typed, and always one. An error is a letter missing, added, changed, or
+/// swapped with its neighbour (optimal string alignment distance); case does not count. Of equally
+/// near candidates, the first is chosen.
 pub fn to<'a>(typed: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let typed = typed.to_lowercase();
     let letters = typed.chars().count();
@@ -32,10 +32,10 @@ mod tests {
         for typed in ["volme", "volumme", "valume", "vloume", "VOLUME"] {
             assert_eq!(to(typed, ["volume"].into_iter()), Some("volume"), "{typed}");
         }
-        // Three letters allow one slip, and two are one too many.
+        // Three letters allow one error; two are too many.
         assert_eq!(to("abd", ["abc"].into_iter()), Some("abc"));
         assert_eq!(to("axd", ["abc"].into_iter()), None);
-        // Seven allow two (k→s, e→i), and three (and a g) are one too many.
+        // Seven allow two (k→s, e→i); three (and a g) are too many.
         assert_eq!(to("sittenn", ["kitten"].into_iter()), Some("kitten"));
         assert_eq!(to("sitting", ["kitten"].into_iter()), None);
     }

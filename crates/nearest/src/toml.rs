@@ -1,22 +1,22 @@
-//! What a reader of TOML says of a file, in words of the file: the key, the rule, what was given.
+//! Rewords the TOML reader's errors in terms of the file: the key, the rule, and the value given.
 
 use std::ops::Range;
 
-/// The line of a file that is wrong, counted from 1, and what is wrong with it, where the reader
-/// said `message` of that part of it.
+/// The line of an error, counted from 1, and the reworded error, given the reader's `message` about
+/// `part` of the text.
 pub fn wrong(text: &str, part: Option<Range<usize>>, message: &str) -> (usize, String) {
     let start = part.map_or(0, |part| part.start.min(text.len()));
     let line = text[..start].matches('\n').count() + 1;
     let message = message.trim().replace('\n', " ");
     let words = in_words(&message);
     match key(text, line) {
-        // The rest names the key itself, or there is none.
+        // Other messages name the key already, or there is none.
         Some(key) if words.starts_with("must be") || words.starts_with('"') => (line, format!("{key}: {words}")),
         _ => (line, words),
     }
 }
 
-/// `invalid type: string "x", expected a boolean` as `must be true or false, got "x"`.
+/// Turns `invalid type: string "x", expected a boolean` into `must be true or false, got "x"`.
 fn in_words(message: &str) -> String {
     let invalid = message.strip_prefix("invalid type: ").or(message.strip_prefix("invalid value: "));
     if let Some((given, expected)) = invalid.and_then(|rest| rest.rsplit_once(", expected ")) {
@@ -28,7 +28,7 @@ fn in_words(message: &str) -> String {
                 "map" => "a table",
                 other => other,
             });
-        // A number that is too long for 64 bits has the reader's own type behind it.
+        // The reader appends its own type to a number that does not fit in 64 bits.
         let given = given.strip_suffix(" as i128").or(given.strip_suffix(" as u128")).unwrap_or(given);
         return format!("must be {}, got {}", kind(expected), given.trim_matches('`'));
     }
@@ -47,7 +47,7 @@ fn in_words(message: &str) -> String {
     }
 }
 
-/// What was given, and the names that would do.
+/// The value given, and the names that would be valid.
 fn between(message: &str, start: &str) -> Option<(String, String)> {
     let (given, names) = message.strip_prefix(start)?.split_once(", expected ")?;
     let names = names.trim_start_matches("one of ").replace(" or ", ", ").replace('`', "");
@@ -67,7 +67,7 @@ fn kind(expected: &str) -> &str {
     }
 }
 
-/// The key of a line, with its table before it: `limits.memory`.
+/// The key in a line, with the name of its table: `limits.memory`.
 fn key(text: &str, line: usize) -> Option<String> {
     let key = text.lines().nth(line - 1)?.split_once('=')?.0.trim();
     let table = text.lines().take(line - 1).filter_map(|line| line.trim().strip_prefix('[')).last();
@@ -75,8 +75,8 @@ fn key(text: &str, line: usize) -> Option<String> {
     (!key.is_empty()).then(|| table.map_or(key.into(), |table| format!("{table}.{key}")))
 }
 
-/// The line, counted from 1, of the key that a broken rule begins with: `limits.memory: …`. None
-/// where that key is not in the text as it is called there.
+/// The line, counted from 1, of the key that a message about a rule begins with: `limits.memory:
+/// …`. `None` if the text does not have the key under that name.
 pub fn line_of(text: &str, reason: &str) -> Option<usize> {
     let named = reason.split_once(": ")?.0;
     (1..=text.lines().count()).find(|line| key(text, *line).as_deref() == Some(named))
@@ -86,8 +86,8 @@ pub fn line_of(text: &str, reason: &str) -> Option<usize> {
 mod tests {
     use super::wrong;
 
-    /// What the reader says of its own types is said of the file; of what it names itself no key is
-    /// put before it.
+    /// Messages about the reader's types are reworded in terms of the file. No key is prefixed to a
+    /// message that names one already.
     #[test]
     fn a_readers_words_become_those_of_the_file() {
         let text = "unit = 1\n[[class]]\nprice = \"lots\"\n";
