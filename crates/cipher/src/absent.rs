@@ -1,43 +1,43 @@
-//! Pre-shared keys in a build without the library for them: no file of keys is taken, so that there
-//! never is a key.
+//! Stand-in for the library of pre-shared keys in builds without it: no file of keys is accepted,
+//! so no key can exist.
 
 use std::convert::Infallible;
 
-/// A key, of which there is none.
+/// A key; none exists.
 #[derive(Clone, Debug)]
 pub struct Key(Infallible);
 
-/// The keys of a server, which never are.
+/// The keys of a server; none exist.
 #[derive(Clone, Debug)]
 pub struct Keys(Infallible);
 
-/// A session with a key, of which there is none.
+/// A session with a key; none exists.
 #[derive(Debug)]
 pub struct Session(Infallible);
 
-/// Why a session with a key failed: none ever began.
+/// An error of a session with a key; none exists.
 #[derive(Debug, thiserror::Error)]
 #[error(transparent)]
 pub struct PskError(Infallible);
 
-/// What came of reading clear text.
+/// The result of reading clear text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pulled {
-    /// So many bytes.
+    /// This many bytes.
     Bytes(usize),
     /// Nothing yet.
     Nothing,
-    /// Nothing ever again: the other end said goodbye.
+    /// The other end sent its close notification.
     End,
 }
 
-/// Why no file of keys is taken.
+/// Why no file of keys is accepted.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("this program was built without pre-shared keys; use certificates, or build it with --features psk")]
 pub struct FileError;
 
 impl Keys {
-    /// Refuses.
+    /// Refuses every file.
     ///
     /// # Errors
     /// Always.
@@ -47,7 +47,7 @@ impl Keys {
 }
 
 impl Key {
-    /// Refuses.
+    /// Refuses every file.
     ///
     /// # Errors
     /// Always.
@@ -56,7 +56,7 @@ impl Key {
     }
 }
 
-/// What there would be to do with a session, were there one.
+/// The interface of a session, which cannot be called.
 impl Session {
     /// The server's end.
     pub fn accept(keys: &Keys) -> Session {
@@ -66,7 +66,7 @@ impl Session {
     /// The client's end.
     ///
     /// # Errors
-    /// None that could come.
+    /// None.
     pub fn connect(key: &Key) -> Result<Session, PskError> {
         match key.0 {}
     }

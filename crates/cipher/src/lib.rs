@@ -1,6 +1,6 @@
-//! Either end of an encrypted connection, without sockets: records go in, clear text comes out, and
-//! the other way round, by the library for certificates (`rustls`) or, with the feature `psk`, by
-//! the one for keys. Files of secrets are read here, for both.
+//! Either end of an encrypted connection, without sockets: records go in and clear text comes out,
+//! and vice versa. It uses `rustls` for certificates or, with the feature `psk`, the crate of that
+//! name for pre-shared keys. Files with secrets are read here for both.
 
 #[cfg(not(feature = "psk"))]
 mod absent;
@@ -18,19 +18,19 @@ use rustls::Connection;
 use rustls::pki_types::CertificateDer;
 use std::io::{ErrorKind, Read as _, Write as _};
 
-/// Clear text of a record, at most.
+/// Most clear text in a record, in bytes.
 const RECORD: usize = 16 << 10;
 
-/// An end of an encrypted connection.
+/// One end of an encrypted connection.
 #[derive(Debug)]
 pub enum Records {
-    /// The server has a certificate, and the client may have one.
+    /// With certificates: the server has one, and the client may have one.
     Certificates(Box<Connection>),
-    /// Both know a key.
+    /// With a key that both ends know.
     Keys(Box<Session>),
 }
 
-/// Why an encrypted connection is given up.
+/// Why an encrypted connection failed.
 #[derive(Debug, thiserror::Error)]
 pub enum CipherFault {
     /// With certificates.
@@ -42,23 +42,23 @@ pub enum CipherFault {
 }
 
 impl Records {
-    /// Around a connection with certificates. How much clear text it takes at once is its user's to
-    /// bound.
+    /// Wraps a connection with certificates. The caller has to bound the clear text that it writes
+    /// at once.
     pub fn of_certificates(connection: impl Into<Connection>) -> Records {
         let mut connection = connection.into();
         connection.set_buffer_limit(None);
         Records::Certificates(Box::new(connection))
     }
 
-    /// Around a session with keys.
+    /// Wraps a session with a pre-shared key.
     pub fn of_keys(session: Session) -> Records {
         Records::Keys(Box::new(session))
     }
 
-    /// Goes on with the handshake; true when it is over. Records may have to go out either way.
+    /// Continues the handshake; true if it is over. Records may have to be sent either way.
     ///
     /// # Errors
-    /// The two ends do not come together.
+    /// The handshake failed.
     pub fn shake_hands(&mut self) -> Result<bool, CipherFault> {
         match self {
             Records::Certificates(connection) => Ok(!connection.is_handshaking()),
@@ -66,7 +66,7 @@ impl Records {
         }
     }
 
-    /// Whether the handshake still goes on.
+    /// Whether the handshake is in progress.
     pub fn is_handshaking(&self) -> bool {
         match self {
             Records::Certificates(connection) => connection.is_handshaking(),
@@ -74,17 +74,17 @@ impl Records {
         }
     }
 
-    /// Takes some of `records`, at least one byte, and goes on with the handshake; returns how many
-    /// it took. Their clear text is to be taken before the next ones.
+    /// Consumes some of `records`, at least one byte, and continues the handshake; returns how many
+    /// bytes it consumed. Their clear text has to be read before more is fed.
     ///
     /// # Errors
-    /// They are not from the other end of this connection, or damaged; an alert that says so may
-    /// have to go out.
+    /// They are damaged, or not from the other end of this connection; an alert may have to be
+    /// sent.
     pub fn feed(&mut self, mut records: &[u8]) -> Result<usize, CipherFault> {
         match self {
             Records::Certificates(connection) => {
-                // Clear text is taken out before more goes in, so this is a record or message
-                // longer than any may be.
+                // Clear text is read before more is fed, so only a record or message of excessive
+                // length can fail here.
                 let read = connection.read_tls(&mut records);
                 let read = read.map_err(|error| rustls::Error::General(error.to_string()))?;
                 connection.process_new_packets()?;
@@ -98,10 +98,10 @@ impl Records {
         }
     }
 
-    /// Clear text of what was fed, as much as there is and fits.
+    /// Reads clear text of the records that were fed, as far as it fits.
     ///
     /// # Errors
-    /// What came is not from the other end of this connection, or damaged.
+    /// They are damaged, or not from the other end of this connection.
     pub fn read(&mut self, into: &mut [u8]) -> Result<Pulled, CipherFault> {
         match self {
             Records::Certificates(connection) => match connection.reader().read(into) {
@@ -114,8 +114,8 @@ impl Records {
         }
     }
 
-    /// Moves all clear text that is here to the end of `clear`; true when nothing more will come,
-    /// as the other end says.
+    /// Appends all available clear text to `clear`; true if the other end sent its close
+    /// notification.
     ///
     /// # Errors
     /// As [`Records::read`].
@@ -143,17 +143,16 @@ impl Records {
         }
     }
 
-    /// Makes records of clear text.
+    /// Encrypts clear text into records.
     pub fn write(&mut self, clear: &[u8]) {
-        // Memory takes all that it is given. What a broken session does not take nobody waits for:
-        // reading says so.
+        // Writing to memory cannot fail. If the session is broken, the next read reports it.
         match self {
             Records::Certificates(connection) => drop(connection.writer().write_all(clear)),
             Records::Keys(session) => drop(session.write(clear)),
         }
     }
 
-    /// Whether there are records to be sent: of clear text, of the handshake, an alert, a goodbye.
+    /// Whether there are records to be sent: data, handshake, an alert or a close notification.
     pub fn has_some(&self) -> bool {
         match self {
             Records::Certificates(connection) => connection.wants_write(),
@@ -161,12 +160,12 @@ impl Records {
         }
     }
 
-    /// Moves them to the end of `out`.
+    /// Appends the records that are to be sent to `out`.
     pub fn take(&mut self, out: &mut Vec<u8>) {
         match self {
             Records::Certificates(connection) => {
                 while connection.wants_write() {
-                    // A vector takes everything.
+                    // Writing to a vector cannot fail.
                     let _ = connection.write_tls(out);
                 }
             }
@@ -174,7 +173,7 @@ impl Records {
         }
     }
 
-    /// Says goodbye.
+    /// Sends the close notification.
     pub fn part(&mut self) {
         match self {
             Records::Certificates(connection) => connection.send_close_notify(),
@@ -182,7 +181,7 @@ impl Records {
         }
     }
 
-    /// The certificate that the other end has shown.
+    /// The certificate that the other end presented.
     pub fn certificate(&self) -> Option<&CertificateDer<'static>> {
         match self {
             Records::Certificates(connection) => connection.peer_certificates().and_then(<[_]>::first),
@@ -190,7 +189,7 @@ impl Records {
         }
     }
 
-    /// The name of the key that both ends have shown to know.
+    /// The name of the key that both ends proved to know.
     pub fn key(&self) -> Option<&str> {
         match self {
             Records::Certificates(_) => None,
@@ -198,7 +197,7 @@ impl Records {
         }
     }
 
-    /// What was agreed, for a log.
+    /// The negotiated parameters, for the log.
     pub fn words(&self) -> String {
         match self {
             Records::Certificates(connection) => {

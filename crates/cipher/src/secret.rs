@@ -1,20 +1,21 @@
-//! Files that hold a secret: keys, private keys. One that others can read holds none any more, and
-//! is refused.
+//! Files that contain a secret, such as keys. A file that others can read is refused, because it is
+//! not secret any more.
 //!
-//! The rule is PostgreSQL's for its key: nobody but the owner, or root's file with a group that may
-//! read it. So pass what `psktool`, `openssl` and `certtool` write (0600), Debian's and systemd's
-//! way of giving a service a key that it does not own (0640 and 0440 of root with the service's
-//! group; credentials, whose access list shows as a group's right).
+//! The rule is PostgreSQL's for its key: only the owner may read the file, or it is root's and a
+//! group may read it. So the files of `psktool`, `openssl` and `certtool` (0600) are accepted, and
+//! so are the ways in which Debian and systemd give a service a key that it does not own (0640 or
+//! 0440 of root with the service's group; credentials, whose access list appears as the group's
+//! right).
 
 use std::fs::File;
 use std::io::Read as _;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
 use std::path::Path;
 
-/// Why a secret is not taken from a file.
+/// Why a secret file is refused.
 #[derive(Debug, thiserror::Error)]
 pub enum SecretError {
-    /// It cannot be read.
+    /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] std::io::Error),
     /// Others can read it, or change it.
@@ -24,7 +25,7 @@ pub enum SecretError {
         whom: &'static str,
         /// Its permissions.
         mode: u32,
-        /// What makes it one.
+        /// How to protect it.
         remedy: &'static str,
     },
 }
@@ -32,10 +33,10 @@ pub enum SecretError {
 /// The text of a file that nobody else can read.
 ///
 /// # Errors
-/// It cannot be read as text, or others can read it, too.
+/// It cannot be read as text, or others can read it too.
 pub fn read(path: &Path) -> Result<String, SecretError> {
     let mut file = File::open(path)?;
-    // Of the file that is open: the name may be another one's in a moment.
+    // Checks the open file, because the name may soon refer to another one.
     let about = file.metadata()?;
     check(about.permissions().mode() & 0o7777, about.uid())?;
     let mut text = String::new();

@@ -1,4 +1,4 @@
-//! Whom a client trusts: the checks of a server's certificate.
+//! How a client verifies a server's certificate.
 
 use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
 use rustls::client::{WantsClientCert, WebPkiServerVerifier};
@@ -9,35 +9,35 @@ use rustls::{CertificateError, ClientConfig, ConfigBuilder, DigitallySignedStruc
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-/// What is asked of a server's certificate.
+/// The requirements on a server's certificate.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Trust {
-    /// Nothing: what is sent is encrypted, to whoever answers.
+    /// None: the connection is encrypted, but to whoever answers.
     Anybody,
     /// One of the authorities in this file has signed it.
     Authority(PathBuf),
-    /// That, and it has the name of the host that was asked for.
+    /// In addition, it has the name of the host.
     Name(PathBuf),
 }
 
 /// Why certificates cannot be used; one line.
 #[derive(Debug, thiserror::Error)]
 pub enum TrustError {
-    /// A file of certificates.
+    /// A file of certificates is unusable.
     #[error("{}: {why}", .path.display())]
     File {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// The reason.
         why: String,
     },
-    /// The library takes none of its own protocol versions.
+    /// The library rejects its own protocol versions.
     #[error("TLS: {0}")]
     Rustls(#[from] rustls::Error),
 }
 
 impl Trust {
-    /// The beginning of a client's configuration; what is left to say is who the client is.
+    /// A client configuration; the caller adds the client's own identity.
     ///
     /// # Errors
     /// The file cannot be used.
@@ -76,7 +76,7 @@ pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TrustEr
 
 #[derive(Debug)]
 struct Verifier {
-    /// `None` looks at no certificate.
+    /// `None` accepts every certificate.
     authority: Option<Arc<WebPkiServerVerifier>>,
     name: bool,
     provider: Arc<CryptoProvider>,
@@ -94,7 +94,7 @@ impl ServerCertVerifier for Verifier {
         use CertificateError::{NotValidForName, NotValidForNameContext};
         let Some(authority) = &self.authority else { return Ok(ServerCertVerified::assertion()) };
         match authority.verify_server_cert(certificate, chain, name, ocsp, now) {
-            // The name is what is looked at last: everything else was good.
+            // The name is checked last, so everything else is valid.
             Err(rustls::Error::InvalidCertificate(NotValidForName | NotValidForNameContext { .. })) if !self.name => {
                 Ok(ServerCertVerified::assertion())
             }
@@ -102,7 +102,7 @@ impl ServerCertVerifier for Verifier {
         }
     }
 
-    // The server has the key of its certificate, whoever it is.
+    // Checks that the server has the key of its certificate, in any case.
     fn verify_tls12_signature(
         &self,
         message: &[u8],
