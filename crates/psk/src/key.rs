@@ -1,4 +1,4 @@
-//! The keys, and the file that they are kept in.
+//! Pre-shared keys, and the files that contain them.
 //!
 //! ```text
 //!   # comment
@@ -13,14 +13,14 @@ use std::collections::HashSet;
 use std::fmt;
 use std::sync::Arc;
 
-/// Most keys of a file: a server offers all of them to each client, and the library compares them
+/// Most keys in a file: a server offers all of them to each client, and the library compares them
 /// one by one.
 pub const KEYS_MAX: usize = 256;
 
-/// Shortest key in bytes: what RFC 9257 asks for.
+/// Shortest key in bytes, as RFC 9257 requires.
 pub const KEY_BYTES_MIN: usize = 16;
 
-/// Longest key in bytes: what `psktool` makes at most.
+/// Longest key in bytes that `psktool` makes.
 pub const KEY_BYTES_MAX: usize = 64;
 
 /// Longest name in bytes.
@@ -33,67 +33,67 @@ pub struct Key {
     secret: Arc<Psk>,
 }
 
-/// The keys that a server knows. Cheap to clone.
+/// The keys of a server. Cheap to clone.
 #[derive(Clone)]
 pub struct Keys {
     pub(crate) config: Config,
     pub(crate) all: Arc<[Key]>,
 }
 
-/// What is wrong with a file of keys; no message shows a key.
+/// What is wrong with a file of keys; messages never contain a key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum FileError {
-    /// A line.
+    /// A line is invalid.
     #[error("line {line}: {rule}")]
     Line {
-        /// Which, from 1.
+        /// Its number, from 1.
         line: usize,
-        /// What it breaks.
+        /// The rule that it breaks.
         rule: &'static str,
     },
-    /// A name that is there twice.
+    /// A name occurs twice.
     #[error("line {line}: there is a key for {name:?} above; keep one of them")]
     Twice {
-        /// Which, from 1.
+        /// The line's number, from 1.
         line: usize,
         /// The name.
         name: String,
     },
-    /// Nothing in it.
+    /// The file has no keys.
     #[error("there is no key in it; a line is NAME:HEX, as `psktool -u NAME -p FILE` writes it")]
     Empty,
-    /// Too much in it.
+    /// The file has too many keys.
     #[error("there are more than {KEYS_MAX} keys in it")]
     TooMany,
-    /// A client's name that is not there.
+    /// The client's name is not in the file.
     #[error("there is no key for {0:?} in it; name one in the URI, as in nbds://NAME@host/")]
     NoSuchName(String),
-    /// The library does not work.
+    /// The library failed.
     #[error("TLS: {0}")]
     Library(String),
 }
 
 impl Keys {
-    /// Reads the text of a file of keys.
+    /// Parses the text of a file of keys.
     ///
     /// # Errors
-    /// A line breaks a rule, or there is no key.
+    /// A line breaks a rule, or there are no keys.
     pub fn parse(text: &str) -> Result<Keys, FileError> {
         let all = entries(text)?.into_iter().map(|(name, secret)| Key::new(name, &secret)).collect::<Result<_, _>>()?;
         Ok(Keys { config: config()?, all })
     }
 
-    /// How many.
+    /// Number of keys.
     pub fn count(&self) -> usize {
         self.all.len()
     }
 }
 
 impl Key {
-    /// Finds the key of that name in the text of a file of keys.
+    /// Finds the key with that name in the text of a file of keys.
     ///
     /// # Errors
-    /// As [`Keys::parse`], and if there is none of that name.
+    /// As for [`Keys::parse`], or there is no such name.
     pub fn find(text: &str, name: &str) -> Result<Key, FileError> {
         let found = entries(text)?.into_iter().find(|(found, _)| found == name);
         let (name, secret) = found.ok_or_else(|| FileError::NoSuchName(name.into()))?;
@@ -121,15 +121,15 @@ impl Key {
     }
 }
 
-/// What all sessions share.
+/// The configuration that all sessions share.
 pub(crate) fn config() -> Result<Config, FileError> {
     let made = || {
         let mut builder = Config::builder();
         builder.set_security_policy(&s2n_tls::security::DEFAULT_TLS13)?;
-        // Nobody is believed for a certificate here.
+        // Certificates are never trusted here.
         builder.with_system_certs(false)?;
-        // The library would hold a failed session back for half a minute, against attacks on suites
-        // that TLS 1.3 has not.
+        // The library would delay the end of a failed session by half a minute, against attacks on
+        // cipher suites that TLS 1.3 does not have.
         builder.set_max_blinding_delay(0)?;
         builder.build()
     };

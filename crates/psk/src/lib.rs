@@ -1,13 +1,13 @@
-//! TLS with pre-shared keys, without sockets: records go in, clear text comes out, and the other
-//! way round.
+//! TLS with pre-shared keys, without sockets: records go in and clear text comes out, and vice
+//! versa.
 //!
-//! The library that does TLS with certificates here (`rustls`) has no external pre-shared keys;
-//! `s2n-tls` has, in TLS 1.3. Both ends are made of it: [`Session::accept`] for a server with its
+//! `rustls`, which is used for TLS with certificates, does not support external pre-shared keys;
+//! `s2n-tls` does, in TLS 1.3. Both ends use it: [`Session::accept`] for a server with its
 //! [`Keys`], [`Session::connect`] for a client with one [`Key`]. The decision and its price are in
 //! `docs/decisions/0206-pre-shared-keys.md`.
 //!
-//! Keys are kept as GnuTLS' `psktool` writes them, and as libnbd, nbdkit and QEMU read them: a line
-//! `NAME:HEX` each.
+//! Files of keys have the format that GnuTLS' `psktool` writes, and that libnbd, nbdkit and QEMU
+//! read: lines of `NAME:HEX`.
 
 mod key;
 mod pipe;
@@ -19,16 +19,16 @@ pub use session::{Pulled, Session};
 /// Why TLS failed.
 #[derive(Debug, thiserror::Error)]
 pub enum PskError {
-    /// The library's word for it.
+    /// The library's message.
     #[error("{0}")]
     Tls(String),
     /// The client offers none of our keys.
     #[error("the other end names no key that is known here")]
     Unknown,
-    /// The server speaks TLS, but not by our key.
+    /// The server speaks TLS, but does not accept our key.
     #[error("the server does not take the key: it may know none of that name, or use certificates")]
     NotTaken,
-    /// It failed before.
+    /// The session failed or ended before.
     #[error("the session is over")]
     Over,
 }

@@ -1,5 +1,5 @@
-//! What the library takes for its socket: records that came and were not read yet, and records that
-//! are to go.
+//! The stand-in for the library's socket: records that were received and not read yet, and records
+//! that are to be sent.
 
 use std::collections::VecDeque;
 use std::pin::Pin;
@@ -7,8 +7,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
-/// Both ways. The session and the library's stream each have an end of it; nobody else, so it is
-/// never waited for.
+/// Both directions. Only the session and the library's stream use it, on one thread, so the lock is
+/// never contended.
 #[derive(Clone, Default)]
 pub(crate) struct Pipe(Arc<Mutex<Ways>>);
 
@@ -16,8 +16,8 @@ pub(crate) struct Pipe(Arc<Mutex<Ways>>);
 pub(crate) struct Ways {
     pub came: VecDeque<u8>,
     pub go: Vec<u8>,
-    /// The waker of a reader of records. None waits (a session is asked again when there are some),
-    /// but a future that says that it waits has to have kept this.
+    /// The waker of the last read. It is never called (the session polls again when there are
+    /// records), but a future that is pending has to keep one.
     waker: Option<Waker>,
 }
 

@@ -1,7 +1,7 @@
-//! One session, from its first record to its last.
+//! One TLS session, from its first record to its last.
 //!
-//! The library's handshake and stream are futures over a [`Pipe`]; they are polled when records
-//! came, so that nothing here waits and no runtime is needed.
+//! The library's handshake and stream are futures over a [`Pipe`]. They are polled when records
+//! have arrived, so nothing blocks and no runtime is needed.
 
 use crate::key::config;
 use crate::pipe::Pipe;
@@ -15,11 +15,11 @@ use std::pin::Pin;
 use std::task::{Context, Poll, Waker};
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 
-/// A session, either end of it.
+/// One end of a session.
 pub struct Session {
     pipe: Pipe,
     state: State,
-    /// The name of the key that both ends have shown to know.
+    /// The name of the key that both ends proved to know.
     name: String,
     parted: bool,
 }
@@ -30,27 +30,27 @@ enum State {
     Over,
 }
 
-/// What asking for clear text came to.
+/// The result of reading clear text.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pulled {
-    /// So many bytes.
+    /// This many bytes.
     Bytes(usize),
     /// More records are needed.
     Nothing,
-    /// The other end said goodbye.
+    /// The other end sent its close notification.
     End,
 }
 
 impl Session {
-    /// A server's end, for clients that know one of `keys`.
+    /// The end of a server with `keys`.
     pub fn accept(keys: &Keys) -> Session {
         Session::begin(Opening { keys: keys.clone(), mode: Mode::Server })
     }
 
-    /// A client's end.
+    /// The end of a client with `key`.
     ///
     /// # Errors
-    /// The library does not work.
+    /// The library failed.
     pub fn connect(key: &Key) -> Result<Session, PskError> {
         let config = config().map_err(|error| PskError::Tls(error.to_string()))?;
         let keys = Keys { config, all: [key.clone()].into() };
@@ -60,21 +60,21 @@ impl Session {
     fn begin(opening: Opening) -> Session {
         let pipe = Pipe::default();
         let end = pipe.clone();
-        // It opens what the builder makes, a client's connection too; a connector would name a
-        // host, and keys have none.
+        // The acceptor opens any connection that the builder makes, a client's too. A connector
+        // would require a host name, which keys do not have.
         let shaking = Box::pin(async move { TlsAcceptor::new(opening).accept(end).await });
         Session { pipe, state: State::Shaking(shaking), name: String::new(), parted: false }
     }
 
-    /// Takes records that came.
+    /// Feeds received records.
     pub fn feed(&mut self, records: &[u8]) {
         self.pipe.ways().came.extend(records);
     }
 
-    /// Goes on with the handshake; true when it is over. Records may have to go out either way.
+    /// Continues the handshake; true if it is over. Records may have to be sent either way.
     ///
     /// # Errors
-    /// No key is known to both ends, or what came is no TLS.
+    /// The ends have no key in common, or what was received is not TLS.
     pub fn shake_hands(&mut self) -> Result<bool, PskError> {
         let shaking = match &mut self.state {
             State::Shaking(shaking) => shaking,
@@ -95,17 +95,17 @@ impl Session {
         }
     }
 
-    /// Whether the handshake still goes on.
+    /// Whether the handshake is in progress.
     pub fn is_handshaking(&self) -> bool {
         matches!(self.state, State::Shaking(_))
     }
 
-    /// The name of the key, empty before the handshake is over.
+    /// The name of the key; empty before the handshake is over.
     pub fn name(&self) -> &str {
         &self.name
     }
 
-    /// What was agreed, for a log.
+    /// The negotiated parameters, for the log.
     pub fn words(&self) -> String {
         let State::Open(stream) = &self.state else { return String::new() };
         let connection: &Connection = (**stream).as_ref();
@@ -114,10 +114,10 @@ impl Session {
         [version.ok(), suite.ok().map(str::to_owned)].into_iter().flatten().collect::<Vec<_>>().join(" ")
     }
 
-    /// Clear text of what came, as much as there is and fits.
+    /// Reads clear text of the records that were fed, as far as it fits.
     ///
     /// # Errors
-    /// What came is not from the other end of this session, or damaged.
+    /// They are damaged, or not from the other end of this session.
     pub fn read(&mut self, into: &mut [u8]) -> Result<Pulled, PskError> {
         debug_assert!(!into.is_empty(), "nothing read looks like the end");
         let State::Open(stream) = &mut self.state else { return Err(PskError::Over) };
@@ -133,7 +133,7 @@ impl Session {
         }
     }
 
-    /// Makes records of clear text; [`Session::take_records`] has them.
+    /// Encrypts clear text into records, for [`Session::take_records`].
     ///
     /// # Errors
     /// The session is over.
@@ -142,7 +142,7 @@ impl Session {
         while !clear.is_empty() {
             match Pin::new(&mut **stream).poll_write(&mut context(), clear) {
                 Poll::Ready(Ok(taken)) if taken > 0 => clear = &clear[taken..],
-                // The pipe takes everything, so it is the session that does not go on.
+                // The pipe accepts everything, so the session itself has failed.
                 _ => {
                     self.state = State::Over;
                     return Err(PskError::Over);
@@ -157,16 +157,16 @@ impl Session {
         !self.pipe.ways().go.is_empty()
     }
 
-    /// Moves the records that are to be sent to the end of `out`.
+    /// Appends the records that are to be sent to `out`.
     pub fn take_records(&mut self, out: &mut Vec<u8>) {
         out.append(&mut self.pipe.ways().go);
     }
 
-    /// Says goodbye, once.
+    /// Sends the close notification, once.
     pub fn part(&mut self) {
         if let (State::Open(stream), false) = (&mut self.state, self.parted) {
             self.parted = true;
-            // The pipe takes the alert at once; where the session is broken there is nobody to say
+            // The pipe accepts the alert at once. If the session is broken, there is nobody to send
             // it to.
             let _ = Pin::new(&mut **stream).poll_shutdown(&mut context());
         }
@@ -177,8 +177,8 @@ fn context() -> Context<'static> {
     Context::from_waker(Waker::noop())
 }
 
-/// The name of the key that the handshake was made with. Without one it was made with certificates,
-/// which nobody checks.
+/// The name of the key that the handshake used. Without one it used certificates, which are not
+/// verified here.
 fn negotiated(connection: &Connection) -> Result<String, PskError> {
     let length = connection.negotiated_psk_identity_length()?;
     if length == 0 {
@@ -189,7 +189,7 @@ fn negotiated(connection: &Connection) -> Result<String, PskError> {
     String::from_utf8(name).map_err(|_| PskError::Unknown)
 }
 
-/// Makes a connection that knows the keys, of that end.
+/// Makes connections with the keys, for one end.
 #[derive(Clone)]
 struct Opening {
     keys: Keys,
@@ -226,7 +226,7 @@ mod tests {
         format!("{name}:{}\n", byte.repeat(32))
     }
 
-    /// Carries records between both ends until neither has any; what each handshake came to.
+    /// Moves records between both ends until neither has any; returns the result of each handshake.
     fn carry(client: &mut Session, server: &mut Session) -> (Result<bool, PskError>, Result<bool, PskError>) {
         loop {
             let (one, two) = (client.shake_hands(), server.shake_hands());
@@ -244,7 +244,7 @@ mod tests {
     fn move_records(from: &mut Session, to: &mut Session) {
         let mut records = Vec::new();
         from.take_records(&mut records);
-        // A byte at a time is how they may come, too.
+        // Records may arrive in arbitrary pieces.
         records.chunks(97).for_each(|piece| to.feed(piece));
     }
 
@@ -272,7 +272,7 @@ mod tests {
         let (mut client, mut server) = pair();
         assert_eq!((client.name(), server.name()), ("bob", "bob"));
         assert!(server.words().starts_with("TLS13 TLS_"), "{}", server.words());
-        // Far above a record's 16 KiB, and nothing of it in clear.
+        // Far more than a record's 16 KiB, and nothing of it is sent in clear text.
         let sent: Vec<u8> = (0..200_000u32).map(|n| (n * 31 % 251) as u8).collect();
         client.write(&sent).unwrap();
         move_records(&mut client, &mut server);
@@ -296,14 +296,15 @@ mod tests {
             let (_, said) = carry(&mut client, &mut server);
             let said = said.unwrap_err().to_string();
             assert!(said.contains(wrong), "{said}");
-            // The alert that went out ends the client, and neither end does anything more.
+            // The alert ends the client's session, and neither end can be used any more.
             assert!(client.shake_hands().is_err());
             assert!(matches!(server.shake_hands(), Err(PskError::Over)));
             assert!(client.write(b"x").is_err() && client.read(&mut [0; 9]).is_err());
         }
     }
 
-    /// Each byte of the client's first flight, changed: never a panic, never let in.
+    /// Each byte of the client's first flight, changed: the server never panics and never accepts
+    /// it.
     #[test]
     fn damaged_handshakes_are_refused() {
         let server = keys(&line("bob", "b2"));
