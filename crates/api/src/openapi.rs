@@ -251,8 +251,8 @@ fn numbers(names: &[&str]) -> Value {
     object(&names.iter().map(|name| ((*name).to_owned(), number.clone())).collect::<Map<_, _>>().into())
 }
 
-/// The schema of one interval: its date, duration and status, and operations, bytes and latency
-/// under the given names.
+/// The schema of one interval: its timestamp and status, one more field called `text`, and
+/// operations, bytes and latency under the given names.
 fn stretch([iops, throughput, latency]: &[&str; 3], text: &str) -> Value {
     let mut stretch = object(&json!({
         "timestamp": of_kind(Kind::Moment),

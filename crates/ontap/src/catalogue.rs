@@ -1,5 +1,5 @@
-//! The tables: every command with its parameters, written once. From one entry come the struct that
-//! the caller receives, the row that the parser reads, and the text that help shows.
+//! The tables of commands: every command with its parameters, written once. One entry makes the
+//! struct that the caller receives, the row that the parser reads, and the text that help shows.
 //!
 //! A new command is a new entry in one of the files below, and a new area a new file and a line in
 //! `areas!`.
@@ -67,7 +67,7 @@ macro_rules! areas {
         }
 
         impl Command {
-            /// Whether it only shows something, and changes nothing whatever comes of it.
+            /// Whether it only shows something, and never changes anything.
             pub fn shows(&self) -> bool {
                 match self {
                     $( Command::$area(command) => command.shows(), )+
@@ -76,8 +76,7 @@ macro_rules! areas {
             }
         }
 
-        /// Every command there is, area by area, and those of snapshots once more by their shorter
-        /// name.
+        /// All commands, area by area, and those of snapshots again under their shorter name.
         pub fn specs() -> impl Iterator<Item = &'static CommandSpec> {
             [$( $enum::SPECS ),+].into_iter().flatten().chain(SHORTER.iter())
         }
@@ -136,12 +135,12 @@ areas! {
 /// Turns a table into an enum, a struct for every command that changes something, and the rows for
 /// the parser.
 ///
-/// An entry reads: help, the words, the variant, the struct, and the parameters with their help,
-/// name, field and type. The first parameter may be given without its name. `Option` marks what may
-/// be left out, `= "…"` gives a default, `apart` lists pairs that exclude one another, `refused`
-/// names that are no parameters here, with what to write instead. A `shows` entry has no struct:
-/// behind `by` stand the keys that together name a single object, then the fields that can be shown
-/// and filtered by, each with its kind where that is no text.
+/// An entry has: help, the words, the variant, the struct, and the parameters, each with help,
+/// name, field and type. The first parameter may be given without its name. `Option` marks a
+/// parameter that may be left out, `= "…"` gives a default, `apart` lists pairs that exclude one
+/// another, `refused` lists names that are no parameters here, with what to write instead. A
+/// `shows` entry has no struct: after `by` come the keys that together identify an object, then the
+/// fields that can be shown and filtered by, each with its kind unless it is text.
 macro_rules! commands {
     (
         $(#[doc = $about:literal])+

@@ -1,13 +1,13 @@
 //! One parser for every command. It knows no command by name: the tables of [`crate::catalogue`]
-//! tell it which words exist, which parameters they take and how each value reads.
+//! define which words exist, which parameters they take and how each value is read.
 //!
 //! ```text
 //!   line ─ word::split ─► words ─ lookup ─► the table row ─ bind ─► arguments ─ row.build ─► Command
 //!                                   │                        │          │
 //!                                   └──────── problems, each with the words as they were probably meant
 //! ```
-//! A mistake does not end the reading. All problems of a line are told together, and where every
-//! one of them has a likely fix, the mended line is read again and, if it holds, proposed.
+//! Parsing continues after a mistake. All problems of a line are reported together. If each of them
+//! has a likely fix, the corrected line is parsed again and, if it is valid, proposed.
 
 mod bind;
 mod complete;
@@ -27,14 +27,14 @@ pub(crate) use help::filled;
 use crate::catalogue::{Command, Output};
 use crate::word::Word;
 
-/// Longest command line, in bytes: several times what any command needs, and little enough to read
+/// Longest command line, in bytes: several times what any command needs, and small enough to parse
 /// at once.
 pub const LINE_BYTES_MAX: usize = 16 << 10;
 
-/// How often a mended line may be mended again before no proposal is made.
+/// How often a corrected line may be corrected again before no proposal is made.
 const MENDINGS_MAX: usize = 4;
 
-/// Reads one command line.
+/// Parses one command line.
 ///
 /// ```
 /// use ontap::{Command, catalogue::VolumeCommand};
@@ -57,7 +57,7 @@ pub fn parse(line: &str) -> Result<Command, CommandError> {
     })
 }
 
-/// For whom a line wants its answer written, whether it can be read or not: a refusal is written so
+/// The form of output that a line asks for, even if the line is invalid: its refusal has that form
 /// too.
 pub fn output_of(line: &str) -> Output {
     let Ok(words) = Word::split(line) else { return Output::Text };
@@ -68,11 +68,11 @@ pub fn output_of(line: &str) -> Output {
     asked.unwrap_or_default()
 }
 
-/// One reading of a line.
+/// The result of parsing a line once.
 struct Attempt {
     spec: Option<&'static CommandSpec>,
     result: Result<Command, Vec<Problem>>,
-    /// The words as they were probably meant, where every problem has a likely fix.
+    /// The words as they were probably meant, if every problem has a likely fix.
     mended: Option<Vec<Word>>,
 }
 
@@ -92,8 +92,8 @@ impl Attempt {
     }
 }
 
-/// Reads the mended line, mending again what shows only then. Nothing comes back that would not be
-/// accepted.
+/// Parses the corrected line, and corrects problems that show only then. Only a valid line is
+/// returned.
 fn mend(mut words: Vec<Word>) -> Option<String> {
     for _ in 0..MENDINGS_MAX {
         let attempt = Attempt::at(&words);

@@ -1,6 +1,5 @@
-//! The language that ONTAP administrators know: how values are written, how commands are put
-//! together, and how answers are laid out. Text goes in, typed commands come out; plain rows go in,
-//! text comes out.
+//! The language of ONTAP's administrators: how values are written, how commands are formed, and how
+//! answers are laid out. Text goes in, typed commands come out; plain rows go in, text comes out.
 //!
 //! ```text
 //!   "vol modify -volume vol1 -qos-policy-group none"          [PolicyGroupRow, …]
@@ -12,7 +11,7 @@
 //! ```
 //!
 //! Nothing here keeps state or knows what a policy does: values are plain numbers with their unit
-//! in the name, and whether `svm01` exists is for the caller to say. Facts about the language come
+//! in the name, and whether `svm01` exists is for the caller to check. Facts about the language are
 //! from NetApp's ONTAP 9 command reference and REST documentation.
 
 pub mod catalogue;

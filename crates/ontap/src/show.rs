@@ -1,4 +1,4 @@
-//! Answers as ONTAP lays them out: from plain rows to text.
+//! Answers in ONTAP's layout: from plain rows to text.
 //!
 //! ```text
 //!   rows ─ filter by the selection ─► Listing ─┬─ Form::Summary   table with the usual columns
@@ -6,10 +6,10 @@
 //!                                              ├─ Form::Fields    table with the keys and the columns asked for
 //!                                              └─ Output::Json    the same fields as one JSON document (`json`)
 //! ```
-//! A row type says how its fields read ([`Row::cell`]), which columns its summary has and how its
-//! instance form labels them; the fields themselves stand in the table of its `show` command, so
-//! that what can be filtered by can be shown and the other way round. Rows print in the order in
-//! which they are given.
+//! A row type defines the values of its fields ([`Row::cell`]), the columns of its summary and the
+//! labels of its instance form. The fields themselves are in the table of its `show` command, so
+//! every field that can be filtered by can be shown, and vice versa. Rows are printed in the order
+//! in which they are given.
 
 mod adaptive;
 mod aggregate;
@@ -74,25 +74,25 @@ use table::{TERMINAL, Table, wrapped};
 
 /// Something that a `show` command lists.
 pub trait Row {
-    /// The words of that command; its table names the fields and the keys.
+    /// The words of that command; its table has the fields and the keys.
     const COMMAND: &'static str;
     /// The columns of the summary.
     const SUMMARY: &'static [Column];
     /// Labels and fields of the instance form, in order.
     const INSTANCE: &'static [(&'static str, &'static str)];
 
-    /// Characters that labels of the instance form take at least; without more, the longest's.
+    /// Least width of the labels in the instance form, in characters; the longest label may need
+    /// more.
     const LABEL_WIDTH: usize = 0;
 
-    /// Fields that have to be measured: they cost something to know, and are asked for only where
-    /// they are needed.
+    /// Fields that are expensive to determine; they are asked for only if they are needed.
     const MEASURED: &'static [&'static str] = &[];
 
     /// The value of a field; `None` for a field that rows of this kind do not have.
     fn cell(&self, field: &str) -> Option<Cell>;
 }
 
-/// True if a row is asked for. A field that the row does not have matches nothing.
+/// Whether a row is selected. A field that the row does not have matches nothing.
 pub fn picked<R: Row>(row: &R, selection: &Selection, units: SizeUnits) -> bool {
     selection.filters.iter().all(|f| row.cell(f.field).is_some_and(|cell| cell.matches(&f.query, units)))
 }
@@ -113,7 +113,7 @@ fn instance<R: Row>(row: &R, units: SizeUnits) -> String {
     let width = R::INSTANCE.iter().map(|(label, _)| label.len()).fold(R::LABEL_WIDTH, usize::max);
     let line = |(label, field): &(&str, &str)| {
         let value = match row.cell(field) {
-            // What can have any number of names is kept within the terminal.
+            // Lists of any length are wrapped to the terminal.
             Some(cell @ Cell::List(_)) => {
                 let lines = wrapped(&cell.text(units), TERMINAL.saturating_sub(width + 2).max(1));
                 lines.join(&format!("\n{:width$}", "", width = width + 2))
@@ -125,8 +125,8 @@ fn instance<R: Row>(row: &R, units: SizeUnits) -> String {
     R::INSTANCE.iter().map(line).collect()
 }
 
-/// The keys first, then what was asked for in the order of the command's table, each as wide as it
-/// needs.
+/// The keys first, then the fields asked for, in the order of the command's table; each column is
+/// as wide as necessary.
 fn columns<R: Row>(rows: &[R], fields: &[&'static str], units: SizeUnits) -> String {
     let shown = with_keys::<R>(fields);
     let width = |field: &'static str| {
@@ -148,7 +148,7 @@ fn with_keys<R: Row>(fields: &[&'static str]) -> Vec<&'static str> {
     keys.iter().copied().chain(others).collect()
 }
 
-/// What a form shows of each object, for programs: the keys are always there.
+/// The fields that a form shows of each object in JSON; the keys are always included.
 fn fields_of<R: Row>(form: &Form) -> Vec<&'static str> {
     match form {
         Form::Summary => with_keys::<R>(&R::SUMMARY.iter().map(|column| column.field).collect::<Vec<_>>()),

@@ -1,6 +1,5 @@
-//! The values that stand behind a parameter. Every type reads itself from text
-//! ([`std::str::FromStr`]) and prints itself in one canonical form that reads back as the same
-//! value.
+//! The values of parameters. Every type parses text ([`std::str::FromStr`]) and prints one
+//! canonical form, which parses to the same value.
 
 mod adaptive;
 mod assignment;
@@ -40,24 +39,24 @@ pub use volumes::{VolumeList, VolumeName};
 
 use crate::word::Word;
 
-/// Largest number of operations per second that ONTAP takes for a limit or a rate (its REST fields
-/// end there).
+/// Largest number of operations per second that ONTAP accepts for a limit or a rate (its REST
+/// fields end there).
 pub const IOPS_MAX: u64 = 2_147_483_647;
 
-/// Largest throughput that ONTAP takes for a limit: 4 194 303 MB/s, in bytes per second.
+/// Largest throughput that ONTAP accepts for a limit: 4 194 303 MB/s, in bytes per second.
 pub const BYTES_PER_SECOND_MAX: u64 = 4_194_303 * 1_000_000;
 
-/// Something that can stand behind a parameter.
+/// A value of a parameter.
 pub trait Value: Sized {
-    /// How usage lines write it, for example `<size>`.
+    /// Its syntax in usage lines, for example `<size>`.
     const SYNTAX: &'static str;
-    /// The words it can be, where there are only a few; completion offers them.
+    /// The possible words, if there are only a few; completion offers them.
     const CHOICES: &'static [&'static str] = &[];
-    /// Reads it from a word; quotes may take away a special meaning.
+    /// Parses a word; quotes may remove a special meaning.
     fn from_word(word: &Word) -> Result<Self, ValueError>;
 }
 
-/// A value that cannot be read: what was given, the rule, and what was probably meant.
+/// An invalid value: what was given, the rule, and what was probably meant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{given:?} {rule}{}", meant.as_ref().map(|m| format!("; did you mean {m:?}?")).unwrap_or_default())]
 pub struct ValueError {
@@ -65,7 +64,7 @@ pub struct ValueError {
     pub given: String,
     /// The rule that it breaks, as the end of a sentence: `is not a size: write …`.
     pub rule: String,
-    /// A value that keeps the rule and is close to what was typed.
+    /// A valid value that is close to what was typed.
     pub meant: Option<String>,
 }
 
@@ -83,7 +82,7 @@ impl ValueError {
     }
 }
 
-/// Gives types that do not care about quotes their [`Value`].
+/// Implements [`Value`] for types that ignore quotes.
 macro_rules! plain_value {
     ($type:ty, $syntax:literal) => {
         impl crate::value::Value for $type {
@@ -96,7 +95,7 @@ macro_rules! plain_value {
 }
 use plain_value;
 
-/// Digits at the front of a text, and what follows. `None` in place of the number: too large for 64
+/// The digits at the front of a text, and the rest. `None` in place of the number if it exceeds 64
 /// bits.
 fn leading_number(text: &str) -> Option<(Option<u64>, &str)> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();

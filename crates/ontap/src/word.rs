@@ -1,6 +1,6 @@
-//! A line split into words, as the shell does it: at blanks, with `"…"` and `'…'` keeping blanks
-//! together. Whether a word was quoted is kept, because quoting takes the special meaning from `*`,
-//! `|`, `none` and a leading hyphen.
+//! Splits a line into words, like a shell: at blanks, except within `"…"` and `'…'`. It records
+//! whether a word was quoted, because quotes remove the special meaning of `*`, `|`, `none` and a
+//! leading hyphen.
 
 use std::fmt;
 
@@ -9,11 +9,11 @@ use std::fmt;
 pub struct Word {
     /// The word without its quotes.
     pub text: String,
-    /// True if any part of it stood in quotes: then it is a plain value, whatever it looks like.
+    /// True if any part of it was in quotes: then it is a plain value, whatever it looks like.
     pub quoted: bool,
 }
 
-/// The hyphen, and what pasted text has in its place: en dash, em dash, minus sign.
+/// The hyphen, and the characters that pasted text has in its place: en dash, em dash, minus sign.
 const DASHES: [char; 4] = ['-', '\u{2013}', '\u{2014}', '\u{2212}'];
 
 /// A quote was opened and never closed.
@@ -27,17 +27,17 @@ impl Word {
         Word { text: text.into(), quoted: false }
     }
 
-    /// The name, if it names a parameter (`-volume`) rather than being a value such as `-5`. Two
-    /// hyphens and the long dashes that word processors make of a hyphen name one too;
-    /// [`Word::has_one_hyphen`] tells them apart. Three and more are of a value: of permissions
-    /// such as `---rwxr-x---`.
+    /// The name, if the word names a parameter (`-volume`) and is not a value such as `-5`. Two
+    /// hyphens and the long dashes of word processors are accepted too; [`Word::has_one_hyphen`]
+    /// distinguishes them. Three or more are part of a value, as in permissions such as
+    /// `---rwxr-x---`.
     pub fn parameter(&self) -> Option<&str> {
         let name = self.text.trim_start_matches(DASHES);
         let dashes = self.text[..self.text.len() - name.len()].chars().count();
         (matches!(dashes, 1 | 2) && !self.quoted && name.starts_with(char::is_alphabetic)).then_some(name)
     }
 
-    /// True if a parameter is named as it should be.
+    /// Whether a parameter is named with exactly one hyphen.
     pub fn has_one_hyphen(&self) -> bool {
         self.text.strip_prefix('-').is_some_and(|name| !name.starts_with(DASHES))
     }
@@ -62,14 +62,14 @@ impl Word {
         open.map_or(Ok(words), |quote| Err(UnclosedQuote(quote)))
     }
 
-    /// Words put together to a line again.
+    /// Joins words into a line.
     pub fn join(words: &[Word]) -> String {
         words.iter().map(Word::to_string).collect::<Vec<_>>().join(" ")
     }
 }
 
-/// As it would be typed: quoted where that is needed to read back as the same word. A word that
-/// holds both kinds of quotes is written in pieces, because neither kind can hold itself.
+/// As it would be typed: quoted if that is necessary for parsing it back. A word that contains both
+/// kinds of quotes is written in pieces, because neither kind can contain itself.
 impl fmt::Display for Word {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let special = |c: char| c.is_whitespace() || c == '"' || c == '\'';

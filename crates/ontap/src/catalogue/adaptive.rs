@@ -1,5 +1,5 @@
-//! `qos adaptive-policy-group`: policy groups whose limits grow with the size or the fill of what
-//! they hold.
+//! `qos adaptive-policy-group`: policy groups whose limits grow with the size or the used space of
+//! their members.
 
 use super::commands;
 use crate::value::{

@@ -1,4 +1,4 @@
-//! `storage aggregate`: the pool, which is the one aggregate.
+//! `storage aggregate`: the pool, which is the only aggregate.
 
 use super::commands;
 

@@ -1,5 +1,4 @@
-//! `cache`: the server's memory for pages, in partitions, what came of it, and what else takes
-//! memory.
+//! `cache`: the partitions of the server's cache, their counters, and the other users of memory.
 
 use super::commands;
 use crate::value::{ObjectName, Switch, UnitSize, VolumeList};

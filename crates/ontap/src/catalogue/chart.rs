@@ -1,5 +1,5 @@
-//! `qos adaptive-policy-group chart`: what a policy comes to as space is used and years pass. ONTAP
-//! has no such command.
+//! `qos adaptive-policy-group chart`: a policy's limits by used space and over the years. ONTAP has
+//! no such command.
 
 use super::Command;
 use crate::grammar::{CommandSpec, Parameter};
@@ -8,17 +8,17 @@ use crate::value::{ChartFormat, Count, PolicyName, UnitSize, Years};
 /// Draws the floor and the ceiling of an adaptive policy group.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct AdaptiveChart {
-    /// Which.
+    /// The policy group.
     pub policy_group: PolicyName,
-    /// Used space today; without it ten times what the absolute minimum rules over.
+    /// Used space today; by default ten times the space up to which the absolute minimum applies.
     pub used_space: Option<UnitSize>,
-    /// Size of the volume; without it as large as what is used.
+    /// Size of the volume; by default the used space.
     pub size: Option<UnitSize>,
-    /// By how many percent the used space grows in a year.
+    /// Growth of the used space in a year, in percent.
     pub growth: Count,
-    /// For how many years.
+    /// The number of years.
     pub years: Years,
-    /// How it is drawn.
+    /// The form of the chart.
     pub format: ChartFormat,
 }
 
@@ -34,7 +34,7 @@ const FORMAT: Parameter =
     Parameter::new::<ChartFormat>("format", "Text for the terminal, a picture, or a page", Some("text"));
 
 impl AdaptiveChart {
-    /// Always: that is all it is for.
+    /// Always: the command changes nothing.
     pub fn shows(&self) -> bool {
         true
     }

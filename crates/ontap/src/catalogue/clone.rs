@@ -1,4 +1,4 @@
-//! `volume clone` and `volume file clone`: volumes, LUNs and files that begin as others are.
+//! `volume clone` and `volume file clone`: volumes, LUNs and files that start as copies.
 
 use super::commands;
 use crate::value::{FilePath, JunctionPath, ObjectName, PolicyAssignment};

@@ -1,4 +1,4 @@
-//! `event log`: what the server noticed.
+//! `event log`: the log of events.
 
 use super::commands;
 

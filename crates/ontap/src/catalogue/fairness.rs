@@ -1,4 +1,4 @@
-//! `qos fairness`: who takes turns with its neighbours even where no limit binds.
+//! `qos fairness`: which objects take turns with their neighbours even if no limit binds.
 
 use super::commands;
 use crate::value::ObjectName;

@@ -1,6 +1,5 @@
-//! `volume file`: files of a volume that hosts use over the network as block devices of a fixed
-//! size, as they use LUNs, and that may carry a policy of their own; and policies of files that
-//! clients made.
+//! `volume file`: files of fixed size that hosts use over the network as block devices, like LUNs,
+//! and that may have a policy of their own; and policies of clients' files.
 
 use super::commands;
 use crate::value::{FilePath, ObjectName, PolicyAssignment, Switch, UnitSize};

@@ -1,4 +1,4 @@
-//! `qos statistics history show`: what an object did over a time. ONTAP has no such command; it
+//! `qos statistics history show`: what an object did over time. ONTAP has no such command, but
 //! keeps the same for its web interface.
 
 use super::selection::OUTPUT;
@@ -6,18 +6,18 @@ use super::{Command, Output};
 use crate::grammar::{CommandSpec, Parameter};
 use crate::value::{Interval, ObjectName};
 
-/// Shows what an object did with all that is in it, stretch by stretch.
+/// Shows what an object and everything in it did, step by step.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HistoryShow {
     /// A volume.
     pub volume: Option<ObjectName>,
-    /// Or any object, by the name that statistics have: `vol1-wid7`.
+    /// Or any object, by its name in statistics: `vol1-wid7`.
     pub workload: Option<ObjectName>,
-    /// The volume's SVM, if there are several.
+    /// The volume's SVM, if there are several SVMs.
     pub vserver: Option<ObjectName>,
-    /// How far back.
+    /// The period up to now.
     pub interval: Interval,
-    /// For whom it is written.
+    /// The form of the output.
     pub output: Output,
 }
 
@@ -28,7 +28,7 @@ const VSERVER: Parameter = Parameter::new::<Option<ObjectName>>("vserver", "SVM 
 const INTERVAL: Parameter = Parameter::new::<Interval>("interval", "How far back", Some("1h"));
 
 impl HistoryShow {
-    /// Always: that is all it is for.
+    /// Always: the command changes nothing.
     pub fn shows(&self) -> bool {
         true
     }

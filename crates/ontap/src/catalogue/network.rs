@@ -1,4 +1,4 @@
-//! `network limit`: what connections may carry.
+//! `network limit`: the bandwidth limits of connections.
 
 use super::commands;
 

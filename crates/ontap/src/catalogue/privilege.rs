@@ -1,11 +1,11 @@
-//! What takes the advanced privilege, as ONTAP has it: what is done seldom, and takes limits from
-//! what has them.
+//! The commands that require advanced privilege, as in ONTAP: those that are rare, and detach
+//! limits from objects.
 
 use super::{AdaptiveCommand, Command, PolicyGroupCommand, WorkloadCommand};
 use crate::value::Privilege;
 
 impl Command {
-    /// The privilege that it takes.
+    /// The privilege that the command requires.
     pub fn privilege(&self) -> Privilege {
         match self {
             Command::PolicyGroup(PolicyGroupCommand::Delete(delete)) if delete.force.0 => Privilege::Advanced,

@@ -1,4 +1,4 @@
-//! What is asked at a terminal before something is destroyed.
+//! The questions that are asked at a terminal before something is destroyed.
 
 use super::{
     Command, FileCommand, LunCommand, PolicyGroupCommand, QtreeCommand, SecurityCommand, SnapshotCommand,
@@ -7,7 +7,7 @@ use super::{
 use crate::value::ObjectName;
 
 impl Command {
-    /// What would be lost with it, as the question whether it is meant; `None` of what destroys
+    /// The question for confirmation, with what would be lost; `None` for a command that destroys
     /// nothing.
     pub fn question(&self) -> Option<String> {
         let of = |vserver: &Option<ObjectName>| {

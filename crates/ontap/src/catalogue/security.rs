@@ -1,4 +1,4 @@
-//! `security login`: who may log in by REST, and what they may.
+//! `security login`: who may log in by REST, and what they may do.
 
 use super::commands;
 use crate::value::{AuthenticationMethod, LoginApplication, LoginName, LoginRole, ObjectName};
@@ -62,7 +62,7 @@ commands! {
 }
 
 impl SecurityCommand {
-    /// The question to whoever types it for the password that it needs; `None` where it needs none.
+    /// The prompt for the password that the command needs; `None` if it needs none.
     pub fn secret(&self) -> Option<String> {
         match self {
             SecurityCommand::Create(create) => Some(format!("Please enter a password for user '{}': ", create.user)),

@@ -1,36 +1,36 @@
-//! What every `show` command asks for: which objects, which of their fields, in which form.
+//! The selection of every `show` command: which objects, which of their fields, in which form.
 
 use crate::grammar::{Arguments, Parameter, Problem};
 use crate::value::{FieldKind, Output, Query, Switch, Value, ValueError};
 use crate::word::Word;
 
-/// The question of a `show` command.
+/// What a `show` command selects.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// All of them must hold.
+    /// Conditions that must all hold.
     pub filters: Vec<Filter>,
-    /// How the answer is laid out.
+    /// The layout of the answer.
     pub form: Form,
-    /// For whom it is written.
+    /// The form of the output.
     pub output: Output,
 }
 
-/// One field that must match.
+/// A condition on one field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Filter {
     /// The field, named as its parameter.
     pub field: &'static str,
-    /// What its text must look like.
+    /// The condition on its text.
     pub query: Query,
 }
 
-/// How an answer is laid out.
+/// The layout of an answer.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Form {
     /// A table with the usual columns.
     #[default]
     Summary,
-    /// A block of `label: value` lines for every object: with `-instance`, or where the keys name a
+    /// A block of `label: value` lines for each object: with `-instance`, or if the keys identify a
     /// single object.
     Instance,
     /// A table with the keys and these columns (`-fields`).
@@ -44,7 +44,7 @@ pub(crate) const INSTANCE: Parameter = Parameter::new::<Switch>("instance", "Sho
 pub(crate) const OUTPUT: Parameter =
     Parameter::new::<Output>("output", "As a table, or as JSON for programs", Some("text"));
 
-/// The value of `-fields`: names that are checked once the command's columns are known.
+/// The value of `-fields`: names to be checked once the command's columns are known.
 struct FieldList(Vec<String>);
 
 impl Value for FieldList {

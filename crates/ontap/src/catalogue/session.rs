@@ -1,4 +1,4 @@
-//! What concerns the shell itself and nothing on the server.
+//! Commands of the shell itself, which do not concern the server.
 
 use super::commands;
 use crate::value::{Confirmations, Count, Privilege};

@@ -1,12 +1,12 @@
 //! `qos statistics`: eleven commands of one kind. They differ in what a row stands for and in which
-//! figures it shows, so one struct carries both and the rows of the table share their parameters.
+//! figures it shows. One struct carries both, and the rows of the table share their parameters.
 
 use super::selection::OUTPUT;
 use super::{Command, Output};
 use crate::grammar::{Arguments, CommandSpec, Parameter, Problem};
 use crate::value::{Count, ObjectName, Query, RowCount};
 
-/// Shows what was measured, again and again.
+/// Shows statistics repeatedly.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StatisticsShow {
     /// What a row stands for.
@@ -15,17 +15,17 @@ pub struct StatisticsShow {
     pub figures: StatisticsFigures,
     /// Only this node.
     pub node: Option<ObjectName>,
-    /// How often; without it until interrupted.
+    /// The number of iterations; without it until interrupted.
     pub iterations: Option<Count>,
-    /// Clear the screen between two iterations.
+    /// Whether to clear the screen between two iterations.
     pub refresh_display: bool,
-    /// How many rows at most, the total aside.
+    /// Most rows, not counting the total.
     pub rows: Option<RowCount>,
     /// Only volumes of this SVM ([`StatisticsScope::Volume`] alone).
     pub vserver: Option<ObjectName>,
     /// Only these volumes ([`StatisticsScope::Volume`] alone).
     pub volume: Option<Query>,
-    /// For whom it is written.
+    /// The form of the output.
     pub output: Output,
 }
 
@@ -53,7 +53,7 @@ pub enum StatisticsFigures {
     Held,
 }
 
-/// Rows that `-rows` stands for when it is left out.
+/// Rows when `-rows` is not given.
 pub const ROWS_DEFAULT: usize = 10;
 
 const NODE: Parameter = Parameter::new::<Option<ObjectName>>("node", "Only this node", None);
@@ -64,7 +64,7 @@ const ROWS: Parameter = Parameter::new::<Option<RowCount>>("rows", "How many row
 const VSERVER: Parameter = Parameter::new::<Option<ObjectName>>("vserver", "Only volumes of this SVM", None);
 const VOLUME: Parameter = Parameter::new::<Option<Query>>("volume", "Only these volumes", None);
 
-/// One table row; `volume` commands have two parameters more, and these exclude `-rows`.
+/// One table row; `volume` commands have two more parameters, which exclude `-rows`.
 macro_rules! row {
     ($path:literal, $help:literal, $scope:ident, $figures:ident, [$($own:ident),*], [$($apart:expr),*]) => {
         CommandSpec {
@@ -86,7 +86,7 @@ macro_rules! row {
 }
 
 impl StatisticsShow {
-    /// Always: that is all it is for.
+    /// Always: the command changes nothing.
     pub fn shows(&self) -> bool {
         true
     }

@@ -1,4 +1,5 @@
-//! `qos workload` and `qos settings`: the streams that policies apply to, and how floors are kept.
+//! `qos workload` and `qos settings`: the workloads that policies apply to, and how floors are
+//! enforced.
 
 use super::commands;
 

@@ -1,5 +1,5 @@
-//! Ties the words behind a command to its parameters. Beside every mistake it notes the words that
-//! were probably meant, so that a whole mended line can be proposed.
+//! Binds the words after a command to its parameters. For every mistake it notes the words that
+//! were probably meant, so that a corrected line can be proposed.
 
 use super::Problem;
 use super::lookup::{Pick, pick_parameter};
@@ -7,12 +7,12 @@ use super::spec::{CommandSpec, Field, Need, Parameter};
 use crate::word::Word;
 use std::collections::BTreeMap;
 
-/// The values of a line by the full name of their parameter.
+/// The values of a line, by the full names of their parameters.
 #[derive(Debug, Default)]
 pub struct Arguments(BTreeMap<&'static str, Word>);
 
 impl Arguments {
-    /// The word behind a parameter, if it was given.
+    /// The value of a parameter, if it was given.
     pub(crate) fn get(&self, name: &str) -> Option<&Word> {
         self.0.get(name)
     }
@@ -24,11 +24,11 @@ impl Arguments {
     }
 }
 
-/// What the words came to.
+/// The result of binding.
 pub(super) struct Bound {
     pub arguments: Arguments,
     pub problems: Vec<Problem>,
-    /// The words as they were probably meant; nothing if one of the problems leaves that open.
+    /// The words as they were probably meant; `None` if a problem has no likely fix.
     pub mended: Option<Vec<Word>>,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Binder<'a> {
         self.spec.parameters.iter().map(|p| p.name).collect()
     }
 
-    /// The parameter that a word with a hyphen stands for.
+    /// The parameter named by a word with a hyphen.
     fn named(&self, word: &Word) -> Option<&'static Parameter> {
         match pick_parameter(word.parameter()?, &self.names()) {
             Pick::One(name) => self.spec.parameter(name),
@@ -86,16 +86,16 @@ impl<'a> Binder<'a> {
         self.named(word).is_some_and(|p| self.spec.parameters.first().is_some_and(|first| first.name == p.name))
     }
 
-    /// What to write instead of a word that is a name refused here, or begins one and at most one
-    /// of the command's own.
+    /// The advice for a word that is a name refused here, or the beginning of one, if it is the
+    /// beginning of at most one of the command's own.
     fn refused(&self, typed: &str) -> Option<&'static str> {
         if let Pick::Several(_) = pick_parameter(typed, &self.names()) {
             return None;
         }
         let own = pick_parameter(typed, &self.names());
         let typed = typed.to_ascii_lowercase();
-        // A beginning that is one of the command's own means that one, unless the refused name
-        // begins it too.
+        // An abbreviation of one of the command's own parameters means that one, unless the refused
+        // name is an abbreviation of it too.
         let is_refused_first = |name: &str| match own {
             Pick::One(own) => own.starts_with(name),
             _ => true,
@@ -147,13 +147,13 @@ impl<'a> Binder<'a> {
             Some(name) => self.keep([Some(name), value.cloned()].into_iter().flatten()),
             None => self.mended = None,
         }
-        // It counts as given, so that it is not called missing as well.
+        // It counts as given, so that it is not reported as missing as well.
         if let (Some(name), Some(value)) = (meant, value) {
             self.arguments.0.entry(name).or_insert_with(|| value.clone());
         }
     }
 
-    /// The parameter is known: take what follows as its value.
+    /// Takes the next word as the value of a known parameter.
     fn value(&mut self, parameter: &'static Parameter, name: &Word) {
         if parameter.need == Need::Switch && self.words.get(self.at).is_none_or(|w| (parameter.check)(w).is_err()) {
             self.keep([name.clone()]);
@@ -169,13 +169,13 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// `-peak-iops -allocation used-space` is a blank too many; otherwise the parameter stands
-    /// there for nothing.
+    /// A parameter without a value. In `-peak-iops -allocation used-space` there is a blank too
+    /// many.
     fn no_value(&mut self, parameter: &'static Parameter, typed: &Word) {
         let follows = self.words.get(self.at);
         let next = follows.map(|w| w.text.clone());
-        // The blank may also stand in the middle of a name that was cut short:
-        // `-qos-adaptive-policy -group`.
+        // The blank may also be in the middle of an abbreviated name: `-qos-adaptive-policy
+        // -group`.
         let halves = [Some(parameter.name), typed.parameter()].into_iter().flatten();
         let second = follows.and_then(Word::parameter).unwrap_or_default();
         let whole = halves.map(|half| format!("{half}-{second}").to_ascii_lowercase());
@@ -212,7 +212,7 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// A value without a parameter: the first parameter's, if that is still open.
+    /// A value without a parameter: it belongs to the first parameter, if that is not given yet.
     fn bare(&mut self, word: &Word, first_is_named: bool) {
         match self.spec.parameters.first() {
             Some(first) if !first_is_named && !self.arguments.0.contains_key(first.name) => {
@@ -223,8 +223,8 @@ impl<'a> Binder<'a> {
         }
     }
 
-    /// `aqos- epic-prod1` is a blank too many, if the two halves make a value of the parameter
-    /// before them.
+    /// A word that belongs to no parameter. In `aqos- epic-prod1` there is a blank too many, if
+    /// both halves make a value of the preceding parameter.
     fn unexpected(&mut self, word: &Word) {
         let text = word.text.clone();
         let halves = self.at.checked_sub(3).map(|i| (&self.words[i], &self.words[i + 1]));

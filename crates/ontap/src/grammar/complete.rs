@@ -1,22 +1,22 @@
-//! What could stand at the end of a line that is still being typed.
+//! Completion of a line that is being typed.
 
 use super::lookup::{Pick, next_words, pick, pick_parameter};
 use super::spec::{CommandSpec, Parameter};
 use crate::catalogue;
 use crate::word::Word;
 
-/// The candidates, and where in the line they belong.
+/// The candidates, and their position in the line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Completion {
     /// Byte position of the text that a candidate replaces; it reaches to the end of the line.
     pub start: usize,
-    /// What could stand there, in the order of the tables.
+    /// The possible words, in the order of the tables.
     pub candidates: Vec<Candidate>,
-    /// What only a server knows: the names that could stand there.
+    /// Names that only a server knows and that could be here.
     pub names: Option<Names>,
 }
 
-/// Names that a server has: a field of what a `show` command lists, of those that begin with what
+/// Names that a server knows: the values of a field in a `show` command's list that begin with what
 /// is typed.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
@@ -24,24 +24,24 @@ pub struct Names {
     pub command: &'static str,
     /// The field.
     pub field: &'static str,
-    /// What is typed of the name already.
+    /// The typed beginning of the name.
     pub typed: String,
 }
 
-/// One way to go on.
+/// One possible word.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Candidate {
     /// The whole word.
     pub word: String,
-    /// What it is; empty where there is nothing to say.
+    /// Its help; may be empty.
     pub help: &'static str,
 }
 
-/// The ways to go on with a line. None, if the line is wrong already or if only the user can know.
+/// The possible continuations of a line; none if the line is invalid already, or only the user can
+/// know.
 pub fn complete(line: &str) -> Completion {
     let start = line.rfind(char::is_whitespace).map_or(0, |i| i + line[i..].chars().next().map_or(1, char::len_utf8));
-    // A quote that is open here swallows the end of the line: it is a value that only the user
-    // knows.
+    // An open quote reaches to the end of the line: it is a value that only the user can know.
     let Ok(words) = Word::split(&line[..start]) else { return Completion::of(start, vec![]) };
     let typed = &line[start..];
     let mut path = Vec::new();
@@ -70,7 +70,8 @@ fn command_words(path: &[&'static str], next: &[&'static str], typed: &str) -> V
     fitting.map(|word| Candidate { word: (*word).to_owned(), help: help(word) }).collect()
 }
 
-/// Behind the command's words: a value where one is due, and parameters that are not given yet.
+/// Candidates after the command's words: a value if one is due, else parameters that are not given
+/// yet.
 fn behind(spec: &'static CommandSpec, given: &[Word], typed: &str, start: usize) -> Completion {
     let names: Vec<&'static str> = spec.parameters.iter().map(|p| p.name).collect();
     let named = |word: &Word| match pick_parameter(word.parameter()?, &names) {
@@ -113,7 +114,7 @@ fn values(spec: &'static CommandSpec, parameter: &'static Parameter, typed: &str
     Completion { start, candidates, names }
 }
 
-/// Whose names a parameter takes; none of what the command is to make.
+/// The kind of names that a parameter takes; `None` for the name of something new.
 fn names(spec: &CommandSpec, parameter: &str, typed: &str) -> Option<Names> {
     let is_new = spec.path.ends_with(" create") && spec.parameters.first().is_some_and(|first| first.name == parameter);
     let (command, field) = match parameter {

@@ -1,18 +1,18 @@
-//! What `help` and `?` print. All of it comes from the tables.
+//! The output of `help` and `?`, made from the tables.
 
 use super::lookup::{self, Pick, next_words, pick};
 use super::spec::{CommandSpec, Need, Parameter};
 use super::{Problem, Word};
 use crate::catalogue;
 
-/// What somebody wants to know about: a command, or all that begins with some words.
+/// The subject of help: a command, or all commands that begin with some words.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Topic {
     path: Vec<&'static str>,
 }
 
 impl Topic {
-    /// The topic of a line that asks for help: `help …`, `man …`, or `…` with `?` behind it. `None`
+    /// The topic of a line that asks for help: `help …`, `man …`, or `…` followed by `?`. `None`
     /// for any other line.
     pub(super) fn asked(words: &[Word]) -> Option<Result<Topic, Problem>> {
         let mark = |w: &Word| !w.quoted && (w.text == "?" || w.text == "-?");
@@ -27,7 +27,7 @@ impl Topic {
         }
     }
 
-    /// Command words lead down the tables; what stands behind a whole command does not matter.
+    /// Follows the command words down the tables; words after a complete command are ignored.
     fn of(words: &[Word]) -> Result<Topic, Problem> {
         let mut path = Vec::new();
         for word in words {
@@ -42,7 +42,7 @@ impl Topic {
         Ok(Topic { path })
     }
 
-    /// The answer.
+    /// The help text.
     pub fn text(&self) -> String {
         match catalogue::specs().find(|s| s.words().eq(self.path.iter().copied())) {
             Some(spec) => about(spec),
@@ -64,9 +64,9 @@ impl Topic {
     }
 }
 
-/// The width that help is laid out for; no line is longer unless one word or one parameter is.
+/// The width of help; no line is longer unless a single word or parameter is.
 const COLUMNS: usize = 80;
-/// Parameters longer than this have their help on the line below.
+/// Parameters longer than this have their help on the next line.
 const HEAD_MOST: usize = 32;
 
 /// One command: what it does, how it is written, and each parameter.
@@ -96,7 +96,7 @@ fn row(parameter: &Parameter, head: &str, width: usize) -> String {
     first.trim_end().chars().chain(below.collect::<String>().chars()).chain(['\n']).collect()
 }
 
-/// The parts in lines of at most `columns`, a blank between two.
+/// Joins the parts with blanks into lines of at most `columns`.
 pub(crate) fn filled(parts: impl Iterator<Item = String>, columns: usize) -> Vec<String> {
     let mut lines: Vec<String> = Vec::new();
     for part in parts {
@@ -108,7 +108,7 @@ pub(crate) fn filled(parts: impl Iterator<Item = String>, columns: usize) -> Vec
     lines
 }
 
-/// A parameter as ONTAP's help has it: brackets around what may be left out.
+/// A parameter in the style of ONTAP's help: brackets around what may be left out.
 fn head(parameter: &Parameter) -> String {
     let (name, syntax) = (parameter.name, parameter.syntax);
     match parameter.need {

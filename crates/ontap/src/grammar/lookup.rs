@@ -1,12 +1,12 @@
-//! Finds the command that a line begins with. Every word may be cut short as long as one meaning is
-//! left.
+//! Finds the command at the start of a line. Every word may be abbreviated as long as it is
+//! unambiguous.
 
 use super::Problem;
 use super::spec::CommandSpec;
 use crate::catalogue::{self, OUTPUT};
 use crate::word::Word;
 
-/// A line taken apart.
+/// A line split into its command and its arguments.
 pub(super) struct Found<'a> {
     pub spec: &'static CommandSpec,
     /// The words of the command, as typed.
@@ -15,13 +15,13 @@ pub(super) struct Found<'a> {
     pub arguments: &'a [Word],
 }
 
-/// A line that begins no command.
+/// A line that does not start with a command.
 pub(super) struct Miss {
     pub problem: Problem,
     pub mended: Option<Vec<Word>>,
 }
 
-/// Goes from word to word, keeping the rows that still fit.
+/// Follows the words, keeping the rows that still match.
 pub(super) fn find(words: &[Word]) -> Result<Found<'_>, Miss> {
     let mut path: Vec<&'static str> = Vec::new();
     for (i, word) in words.iter().enumerate() {
@@ -53,7 +53,7 @@ pub(super) enum Pick {
     Several(Vec<&'static str>),
 }
 
-/// The one choice that begins with what was typed; the whole word always wins. Case does not count.
+/// The one choice that begins with what was typed; an exact match always wins. Case does not count.
 pub(super) fn pick(typed: &str, choices: &[&'static str]) -> Pick {
     let typed = typed.to_ascii_lowercase();
     if let Some(exact) = choices.iter().find(|c| **c == typed) {
@@ -68,10 +68,10 @@ pub(super) fn pick(typed: &str, choices: &[&'static str]) -> Pick {
     }
 }
 
-/// The parameter of a command that a name, or the beginning of one, stands for. `-output` is no
-/// parameter of ONTAP's, so what begins another one as well means that one: `-o` is `-ostype` in
-/// `lun show`, as it is in its published lines. A whole name may be written without its hyphens:
-/// older releases have `-messagename`.
+/// The parameter that a name or an abbreviation stands for. `-output` is not a parameter of ONTAP,
+/// so an abbreviation that fits another one too means that one: `-o` is `-ostype` in `lun show`, as
+/// in published lines. A complete name may be written without its hyphens, because older releases
+/// have `-messagename`.
 pub(super) fn pick_parameter(typed: &str, names: &[&'static str]) -> Pick {
     match pick(typed, names) {
         Pick::Several(fitting) => {
@@ -99,13 +99,13 @@ pub(super) fn next_words(path: &[&'static str]) -> Vec<&'static str> {
     next
 }
 
-/// A word that is none of those that can stand here.
+/// The problem of a word that is not possible here.
 pub(super) fn unknown_word(word: &str, path: &[&'static str], next: &[&'static str]) -> Problem {
     let nearest = nearest::to(word, next.iter().copied()).map(str::to_owned);
     Problem::UnknownCommand { word: word.to_owned(), path: path.join(" "), nearest, choices: owned(next) }
 }
 
-/// A word that could be several of those that can stand here.
+/// The problem of an abbreviation with several meanings.
 pub(super) fn ambiguous(word: &str, choices: &[&'static str]) -> Problem {
     Problem::AmbiguousCommand { word: word.to_owned(), choices: owned(choices) }
 }

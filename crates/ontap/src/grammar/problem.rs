@@ -1,22 +1,22 @@
-//! What can be wrong with a line, told so that the reader knows the word, the rule and what to do.
+//! What can be wrong with a line, reported with the word, the rule and what to do.
 
 use crate::grammar::LINE_BYTES_MAX;
 use crate::value::ValueError;
 use crate::word::UnclosedQuote;
 use std::fmt;
 
-/// A line that is no command: everything wrong with it, and the line that was probably meant.
+/// An invalid line: everything that is wrong with it, and the line that was probably meant.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CommandError {
     /// At least one.
     pub problems: Vec<Problem>,
-    /// How the command is written, once it is known which one it is.
+    /// The command's syntax, once the command is known.
     pub usage: Option<String>,
-    /// The line as it was probably meant. It reads without an error.
+    /// The line as it was probably meant; it is valid.
     pub suggestion: Option<String>,
 }
 
-/// One thing wrong.
+/// One problem.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
     /// A quote is open at the end of the line.
@@ -78,7 +78,7 @@ pub enum Problem {
         path: &'static str,
         /// The parameter as typed.
         word: String,
-        /// Why, and what to write.
+        /// The reason, and what to write instead.
         instead: &'static str,
     },
     /// An abbreviated parameter with several meanings.
@@ -101,7 +101,7 @@ pub enum Problem {
         /// Both parts together: a parameter too.
         joined: String,
     },
-    /// A parameter at the end of the line or right before another one.
+    /// A parameter at the end of the line, or directly before another one.
     #[error(
         "\"-{parameter}\" has no value{}; write \"-{parameter} {syntax}\" or leave it out",
         before(next.as_deref())
@@ -114,7 +114,7 @@ pub enum Problem {
         /// The parameter that follows, as typed.
         next: Option<String>,
     },
-    /// A value that cannot be read.
+    /// An invalid value.
     #[error("-{parameter}: {error}")]
     BadValue {
         /// The parameter.

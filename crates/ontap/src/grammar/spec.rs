@@ -1,4 +1,4 @@
-//! The shape of a table row: a command, its parameters, and how a field of its struct reads from
+//! The shape of a table row: a command, its parameters, and how a field of its struct is read from
 //! the command line.
 
 use super::{Arguments, Problem};
@@ -16,10 +16,10 @@ pub struct CommandSpec {
     pub parameters: &'static [Parameter],
     /// Pairs of parameters that exclude one another.
     pub apart: &'static [(&'static str, &'static str)],
-    /// Names that other commands have and this one must not take for the beginning of one of its
-    /// own, each with what to write instead.
+    /// Names of other commands' parameters that must not be taken for abbreviations of this
+    /// command's own, with what to write instead.
     pub refused: &'static [(&'static str, &'static str)],
-    /// For a `show` command: the fields that together name a single object.
+    /// For a `show` command: the fields that together identify an object.
     pub keys: &'static [&'static str],
     pub(crate) build: fn(&Arguments) -> Result<Command, Vec<Problem>>,
 }
@@ -33,9 +33,9 @@ pub struct Parameter {
     pub need: Need,
     /// How its value is written.
     pub syntax: &'static str,
-    /// The words its value can be, where there are only a few.
+    /// The words that its value can be, if there are only a few.
     pub choices: &'static [&'static str],
-    /// The value that is taken when it is left out.
+    /// The value that is used if it is left out.
     pub default: Option<&'static str>,
     pub(crate) help: &'static str,
     pub(crate) check: fn(&Word) -> Result<(), ValueError>,
@@ -68,18 +68,18 @@ impl CommandSpec {
         self.parameters.iter().find(|p| p.name == name)
     }
 
-    /// For a `show` command: the fields that can be shown, in the order in which they are.
+    /// For a `show` command: the fields that can be shown, in their order.
     pub fn columns(&self) -> impl Iterator<Item = &'static str> {
         let names = self.parameters.iter().map(|p| p.name);
         names.filter(|n| !["fields", "instance", "output"].contains(n)).filter(|_| !self.keys.is_empty())
     }
 
-    /// The command with its parameters, brackets around what may be left out.
+    /// The command with its parameters; brackets are around what may be left out.
     pub fn usage(&self) -> String {
         self.usage_parts().collect::<Vec<_>>().join(" ")
     }
 
-    /// The usage in parts that belong on one line each.
+    /// The parts of the usage that must not be split across lines.
     pub(super) fn usage_parts(&self) -> impl Iterator<Item = String> {
         let parameters = self.parameters.iter().enumerate().map(|(i, p)| {
             let name =
@@ -114,17 +114,17 @@ impl Parameter {
     }
 }
 
-/// What a field of a command's struct can be: a value (then it is required), an `Option` of one, or
-/// a [`Switch`].
+/// The possible types of a field in a command's struct: a value (which is then required), an
+/// `Option` of one, or a [`Switch`].
 pub(crate) trait Field: Sized {
     const NEED: Need;
     const SYNTAX: &'static str;
     const CHOICES: &'static [&'static str];
 
-    /// Whether the word can be read.
+    /// Checks that the word is a valid value.
     fn check(word: &Word) -> Result<(), ValueError>;
 
-    /// Reads it; `None` where it was left out and has no default.
+    /// Reads the value; `word` is `None` if it was left out and has no default.
     fn read(word: Option<&Word>) -> Result<Self, ValueError>;
 }
 
@@ -138,7 +138,7 @@ impl<T: Value> Field for T {
     }
 
     fn read(word: Option<&Word>) -> Result<T, ValueError> {
-        // What is required was asked for before anything is built; the error is for a caller that
+        // Required parameters are checked before anything is built; this error is for a caller that
         // did not.
         word.map_or_else(|| Err(ValueError::new("", "is missing")), T::from_word)
     }

@@ -1,4 +1,4 @@
-//! What `qos adaptive-policy-group show` lists.
+//! Rows of `qos adaptive-policy-group show`.
 
 use super::{BurstRow, Cell, Column, Row};
 use crate::value::{AdaptiveRate, Allocation, BlockSize, ExpectedLatency, PeakMode};
@@ -16,25 +16,25 @@ pub struct AdaptiveRow {
     pub class: String,
     /// Its number.
     pub pgid: u32,
-    /// Floor for every TB or GB.
+    /// Floor per TB or GB.
     pub expected_iops: AdaptiveRate,
-    /// Ceiling for every TB or GB.
+    /// Ceiling per TB or GB.
     pub peak_iops: AdaptiveRate,
-    /// The space that the floor counts.
+    /// The space that the floor depends on.
     pub expected_iops_allocation: Allocation,
-    /// The space that the ceiling counts.
+    /// The space that the ceiling depends on.
     pub peak_iops_allocation: Allocation,
-    /// Floor however small the space is, in IOPS.
+    /// The least floor, for small spaces, in IOPS.
     pub absolute_min_iops: u64,
-    /// Half of the requests are answered within this, where that is expected.
+    /// The median latency that is promised, if any.
     pub expected_latency: Option<ExpectedLatency>,
-    /// The operation size that makes a byte limit of the IOPS.
+    /// The operation size that turns IOPS into a byte limit.
     pub block_size: BlockSize,
     /// How the peak is reached.
     pub peak_mode: PeakMode,
-    /// How many objects are attached.
+    /// Number of attached objects.
     pub num_workloads: u32,
-    /// Its burst, where one is in force.
+    /// Its burst, if one is in force.
     pub burst: Option<BurstRow>,
 }
 

@@ -1,4 +1,4 @@
-//! What `storage aggregate show` lists.
+//! Rows of `storage aggregate show`.
 
 use super::{Cell, Column, Row};
 
@@ -7,13 +7,13 @@ use super::{Cell, Column, Row};
 pub struct AggregateRow {
     /// Its name.
     pub aggregate: String,
-    /// All of its space, in bytes.
+    /// Its whole space, in bytes.
     pub size: u64,
-    /// What is free of it, in bytes.
+    /// Its free space, in bytes.
     pub available: u64,
     /// Volumes in it.
     pub volcount: u64,
-    /// The node that has it.
+    /// Its node.
     pub node: String,
 }
 

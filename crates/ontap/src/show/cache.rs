@@ -1,44 +1,44 @@
-//! What `cache partition show`, `cache statistics show` and `memory show` list.
+//! Rows of `cache partition show`, `cache statistics show`, `memory show` and the second level.
 
 use super::{Cell, Column, Row};
 
-/// A partition of the cache, with what came of it since the server started.
+/// A partition of the cache, with its counters since the server started.
 #[derive(Clone, Debug, Default)]
 pub struct CachePartitionRow {
     /// Its name.
     pub partition: String,
-    /// What it was given, in bytes.
+    /// Its configured size, in bytes.
     pub size: u64,
-    /// What came of it; `None` where the server has no cache.
+    /// Its counters; `None` if the server has no cache.
     pub counts: Option<CacheCounts>,
-    /// The volumes whose pages it has, as `SVM:VOLUME`; `None` of the default one, which has all
-    /// others.
+    /// The volumes whose pages it holds, as `SVM:VOLUME`; `None` for the default partition, which
+    /// has all others.
     pub volumes: Option<Vec<String>>,
-    /// What it evicts does not go to the second level.
+    /// Whether it does not use the second level.
     pub memory_only: bool,
 }
 
-/// What came of a partition, in pages.
+/// Counters of a partition, in pages.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct CacheCounts {
-    /// Asked for and there.
+    /// Pages asked for and found.
     pub hits: u64,
-    /// Asked for and not there.
+    /// Pages asked for and not found.
     pub misses: u64,
-    /// That came in.
+    /// Pages added.
     pub inserted: u64,
-    /// That went for others.
+    /// Pages dropped to make room.
     pub evicted: u64,
-    /// That went because what they held was changed or is gone.
+    /// Pages dropped because their data changed or was deleted.
     pub invalidated: u64,
-    /// Bytes that it may hold now: fewer than it was given while memory is short, or where the
-    /// server has less than all were given.
+    /// Its present limit in bytes: less than configured while memory is short, or if the server has
+    /// less memory than all partitions together.
     pub allowed: u64,
-    /// Bytes that it holds now.
+    /// Bytes that it holds.
     pub resident: u64,
-    /// Missed in memory and found in the second level.
+    /// Pages not in memory but found in the second level.
     pub second_hits: u64,
-    /// Bytes that it has in the second level now.
+    /// Bytes that it holds in the second level.
     pub second_resident: u64,
 }
 
@@ -130,19 +130,19 @@ pub struct SecondLevelRow {
     pub path: String,
     /// `on`, or `off` and why.
     pub state: String,
-    /// What it may hold, in bytes.
+    /// Its capacity, in bytes.
     pub size: u64,
-    /// Missed in memory and found there.
+    /// Pages not in memory but found there.
     pub hits: u64,
-    /// Written to it.
+    /// Pages written to it.
     pub written: u64,
-    /// Not written, because they had been asked for only once.
+    /// Pages not written because they had been asked for only once.
     pub unused: u64,
-    /// Not written, because of the bound of a day or because it was behind.
+    /// Pages not written because of the daily bound, or because writing had fallen behind.
     pub spared: u64,
-    /// That went for others.
+    /// Pages dropped to make room.
     pub evicted: u64,
-    /// That went because what they held was changed or is gone.
+    /// Pages dropped because their data changed or was deleted.
     pub invalidated: u64,
 }
 
@@ -186,16 +186,16 @@ impl Row for SecondLevelRow {
     }
 }
 
-/// What the server's memory is for.
+/// A part of the server's memory.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryRow {
     /// `cache`, `second level`, `buffers`, `maps`, `statistics`, or `all`.
     pub part: String,
-    /// The most that it may take, in bytes; `None` where that grows with the pool.
+    /// Its limit, in bytes; `None` if it grows with the pool.
     pub limit: Option<u64>,
-    /// The most that it may take now, while memory is short.
+    /// Its present limit, which is lower while memory is short.
     pub allowed: Option<u64>,
-    /// What it takes, in bytes.
+    /// Its present use, in bytes.
     pub used: u64,
 }
 
@@ -224,14 +224,14 @@ impl Row for MemoryRow {
     }
 }
 
-/// What a partition did in the last second, by the second.
+/// A partition's rates in the last second.
 #[derive(Clone, Debug, Default)]
 pub struct CacheStatisticsRow {
     /// Its name.
     pub partition: String,
-    /// What it was given, in bytes.
+    /// Its configured size, in bytes.
     pub size: u64,
-    /// Pages a second, what it may hold and what it holds.
+    /// Pages per second, its limit and what it holds.
     pub counts: CacheCounts,
 }
 

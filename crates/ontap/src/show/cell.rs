@@ -1,4 +1,4 @@
-//! The value of one field of one row: how it prints, and how a query compares it.
+//! The value of a field in a row: how it is printed, and how a query compares it.
 
 use super::figure;
 use super::workload::BurstInForce;
@@ -11,11 +11,11 @@ use block::date;
 /// A field's value.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cell {
-    /// Nothing there; prints as `-`.
+    /// No value; prints as `-`.
     Absent,
     /// Any text.
     Text(String),
-    /// Names, with commas between.
+    /// Names, separated by commas.
     List(Vec<String>),
     /// `true` or `false`.
     Flag(bool),
@@ -29,16 +29,15 @@ pub enum Cell {
     Iops(u64),
     /// Operations per second and size.
     Rate(AdaptiveRate),
-    /// A moment in UTC, in seconds since the beginning of 1970; prints as
-    /// `Sun Nov 22 02:30:59 2026`.
+    /// A date in UTC, in seconds since 1970; prints as `Sun Nov 22 02:30:59 2026`.
     Moment(u64),
-    /// The same as events have it; prints as `11/22/2026 02:30:59`.
+    /// The same in the format of events; prints as `11/22/2026 02:30:59`.
     Stamp(u64),
-    /// How much an event matters.
+    /// The severity of an event.
     Severity(Severity),
-    /// A ceiling; prints as `INF` where there is none.
+    /// A ceiling; prints as `INF` if there is none.
     Ceiling(Option<ThroughputLimits>),
-    /// A floor; prints as `0` where there is none.
+    /// A floor; prints as `0` if there is none.
     Floor(Option<ThroughputLimits>),
     /// A floor and a ceiling, printed with a hyphen between.
     Throughput {
@@ -47,7 +46,7 @@ pub enum Cell {
         /// As in [`Cell::Ceiling`].
         ceiling: Option<ThroughputLimits>,
     },
-    /// A latency that is expected; prints as `-` where none is.
+    /// An expected latency; prints as `-` if there is none.
     Latency(Option<ExpectedLatency>),
     /// The operation size of an adaptive policy.
     BlockSize(BlockSize),
@@ -56,12 +55,12 @@ pub enum Cell {
 }
 
 impl Cell {
-    /// Text, or nothing.
+    /// Text, or no value.
     pub fn maybe(text: Option<impl ToString>) -> Cell {
         text.map_or(Cell::Absent, |t| Cell::Text(t.to_string()))
     }
 
-    /// As it prints.
+    /// The printed form.
     pub fn text(&self, units: SizeUnits) -> String {
         match self {
             Cell::Absent => "-".to_owned(),
@@ -87,7 +86,7 @@ impl Cell {
         }
     }
 
-    /// What it is to a query; `None` where nothing is there.
+    /// Its kind for queries; `None` without a value.
     pub fn kind(&self) -> Option<FieldKind> {
         Some(match self {
             Cell::Absent => return None,
@@ -107,11 +106,11 @@ impl Cell {
         })
     }
 
-    /// True if a query picks it, as [`FieldKind::read`] has it.
+    /// Whether a query selects it, by the rules of [`FieldKind::read`].
     pub fn matches(&self, query: &Query, units: SizeUnits) -> bool {
         let text = self.text(units);
         match self {
-            // It prints rounded.
+            // It is printed rounded, so the exact number is compared.
             Cell::Bytes(n) => query.matches_number(*n, &text, |operand| operand.parse::<UnitSize>().ok()?.bytes(units)),
             _ => self.kind().unwrap_or(FieldKind::Text).picks(query, &text),
         }

@@ -1,4 +1,4 @@
-//! What `volume clone show` lists.
+//! Rows of `volume clone show`.
 
 use super::{Cell, Column, Row};
 
@@ -13,7 +13,7 @@ pub struct CloneRow {
     pub parent_vserver: String,
     /// That volume.
     pub parent_volume: String,
-    /// The snapshot of it, where it was one.
+    /// The snapshot, if it was cloned from one.
     pub parent_snapshot: Option<String>,
 }
 

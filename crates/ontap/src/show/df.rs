@@ -1,4 +1,4 @@
-//! What `df` lists.
+//! Rows of `df`.
 
 use super::{Cell, Column, Row, VolumeRow};
 
@@ -34,7 +34,7 @@ impl Row for DfRow {
 
     fn cell(&self, field: &str) -> Option<Cell> {
         let volume = &self.0;
-        // In units of 1024 bytes, whatever the server's units are.
+        // In units of 1024 bytes, regardless of the server's setting.
         let kbytes = |bytes: u64| Cell::Count(bytes / 1024);
         Some(match field {
             "volume" | "vserver" => return volume.cell(field),

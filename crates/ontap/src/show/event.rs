@@ -1,24 +1,24 @@
-//! What `event log show` lists.
+//! Rows of `event log show`.
 
 use super::{Cell, Column, Row};
 use crate::value::Severity;
 
-/// Something that the server noticed.
+/// An event.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EventRow {
-    /// Its number, one more for each event of the pool.
+    /// Its number, which grows by one for each event of the pool.
     pub seqnum: u64,
-    /// When, in seconds since the beginning of 1970.
+    /// When, in seconds since 1970.
     pub time: u64,
     /// The node.
     pub node: String,
-    /// How much it matters.
+    /// Its severity.
     pub severity: Severity,
-    /// What kind of event it is: `qos.floor.missed`.
+    /// Its kind: `qos.floor.missed`.
     pub message_name: String,
     /// What happened, as a sentence.
     pub text: String,
-    /// How many times it happened since it was written down last.
+    /// How often it occurred since it was last logged.
     pub count: u64,
 }
 

@@ -1,19 +1,19 @@
-//! What `qos fairness show` lists.
+//! Rows of `qos fairness show`.
 
 use super::{Cell, Column, Row};
 
-/// Something that holds others, and whether those take turns.
+/// An object, and whether its contents take turns.
 #[derive(Clone, Debug, Default)]
 pub struct FairnessRow {
-    /// The SVM, unless it is the server.
+    /// The SVM; `None` for the whole server.
     pub vserver: Option<String>,
-    /// The volume, if it is one or in one.
+    /// The volume, if it is one or is in one.
     pub volume: Option<String>,
     /// The qtree, if it is one.
     pub qtree: Option<String>,
-    /// Who takes turns: `SVMs`, `volumes` …
+    /// What takes turns in it: `SVMs`, `volumes` …
     pub among: String,
-    /// Whether they do.
+    /// Whether they take turns.
     pub enabled: bool,
 }
 

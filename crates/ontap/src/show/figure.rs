@@ -1,10 +1,10 @@
-//! How ONTAP writes figures. The rules are read off published output; the examples in the tests are
-//! from there.
+//! How ONTAP writes figures. The rules are derived from published output; the examples in the tests
+//! are taken from there.
 
 use crate::value::SizeUnits;
 
-/// Latency below which microseconds are printed, in nanoseconds: published tables have 1264.00us
-/// and 2.52ms, so the change is somewhere between.
+/// Latencies below this are printed in microseconds, in nanoseconds. Published tables have
+/// 1264.00us and 2.52ms, so the limit is in between.
 const MICROSECONDS_BELOW_NS: u64 = 1_300_000;
 
 const SIZE_UNITS: [&str; 7] = ["B", "KB", "MB", "GB", "TB", "PB", "EB"];
@@ -30,11 +30,10 @@ pub fn size(bytes: u64, units: SizeUnits) -> String {
     format!("{}{name}", decimal(bytes, unit, digits))
 }
 
-/// Bytes per second as KB/s or MB/s; nothing at all is `0KB/s`.
+/// Bytes per second as KB/s or MB/s; zero is `0KB/s`.
 ///
-/// ONTAP counts these in powers of 1024, though limits count in powers of 1000: a published row has
-/// 7219 operations of 4 KiB as 28.20MB/s, and 7219 · 4096 / 2^20 = 28.20. The caller says which is
-/// wanted.
+/// ONTAP counts these in powers of 1024, although limits count in powers of 1000: a published row
+/// has 7219 operations of 4 KiB as 28.20MB/s, and 7219 · 4096 / 2^20 = 28.20. The caller chooses.
 pub fn throughput(bytes_per_second: u64, units: SizeUnits) -> String {
     let base = u128::from(base(units));
     let bytes = u128::from(bytes_per_second);
@@ -45,7 +44,7 @@ pub fn throughput(bytes_per_second: u64, units: SizeUnits) -> String {
     }
 }
 
-/// A latency in nanoseconds as microseconds or milliseconds; nothing at all is `0ms`.
+/// A latency in nanoseconds as microseconds or milliseconds; zero is `0ms`.
 pub fn latency(ns: u64) -> String {
     match ns {
         0 => "0ms".to_owned(),
@@ -54,8 +53,8 @@ pub fn latency(ns: u64) -> String {
     }
 }
 
-/// A latency in nanoseconds in eight columns: by the microsecond below 10 ms, by a tenth of a
-/// millisecond below 10 s, then by the second. Nothing at all is `0ms`.
+/// A latency in nanoseconds in eight columns: to a microsecond below 10 ms, to a tenth of a
+/// millisecond below 10 s, then to a second. Zero is `0ms`.
 pub fn short_latency(ns: u64) -> String {
     match ns {
         0 => "0ms".to_owned(),
@@ -72,7 +71,7 @@ fn base(units: SizeUnits) -> u64 {
     }
 }
 
-/// `number / unit` with this many digits behind the point, rounded to the nearest, halves up.
+/// `number / unit` with this many digits after the point, rounded to the nearest, halves up.
 fn decimal(number: u128, unit: u128, digits: u32) -> String {
     let scale = 10_u128.pow(digits);
     let scaled = (number * scale + unit / 2) / unit;

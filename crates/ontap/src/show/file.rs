@@ -1,4 +1,4 @@
-//! What `volume file show` lists.
+//! Rows of `volume file show`.
 
 use super::{Cell, Column, Row};
 
@@ -15,9 +15,9 @@ pub struct FileRow {
     pub file: String,
     /// Its size, in bytes.
     pub size: u64,
-    /// The space it takes, in bytes.
+    /// The space that it uses, in bytes.
     pub used: u64,
-    /// Connections that clients have to it.
+    /// Number of client connections.
     pub connections: u64,
     /// Its identifier.
     pub uuid: String,

@@ -1,17 +1,16 @@
-//! A table of statistics at the width of a terminal: ONTAP's layout is wider than most, and a line
-//! that wraps is not read.
+//! Fits a table of statistics to the width of a terminal: ONTAP's layout is wider than most
+//! terminals, and wrapped lines are hard to read.
 //!
-//! Of a table that is too wide, columns of waiting that say nothing go, the last first; then
-//! columns get as narrow as what is in them; then the names in the first column are cut. What is
-//! never left out is a figure that is not zero.
+//! If a table is too wide, columns of waiting times without any are dropped, from the last on. Then
+//! columns are narrowed to their contents, and then the names in the first column are cut. A figure
+//! that is not zero is never dropped.
 
-/// Cells of a column that nobody waited in.
+/// The cells of a column without any waiting.
 const IDLE: &[&str] = &["0ms", "0us", "-"];
-/// The fewest characters of a name that is cut.
+/// Least length of a name that is cut.
 const NAME_MIN: usize = 8;
 
-/// A table as it was laid out, at most `width` columns wide where that can be; whatever else the
-/// text has stays.
+/// The laid-out table, made at most `width` columns wide if possible; other text stays as it is.
 pub fn fitted(text: &str, width: usize) -> String {
     let lines: Vec<&str> = text.lines().collect();
     let is_rule = |line: &&str| !line.is_empty() && line.chars().all(|c| c == '-' || c == ' ');
@@ -20,7 +19,7 @@ pub fn fitted(text: &str, width: usize) -> String {
     if lines.iter().all(|line| line.chars().count() <= width) {
         return text.into();
     }
-    // Rows end at the first line that is none: an empty one, or a sentence of advice.
+    // Rows end at the first line that is not one: an empty line, or advice.
     let end = rule + 1 + lines[rule + 1..].iter().take_while(|line| !line.is_empty() && is_row(line, &columns)).count();
     if lines[..rule].iter().any(|line| !is_row(line, &columns)) {
         return text.into();
@@ -45,7 +44,7 @@ pub fn fitted(text: &str, width: usize) -> String {
     shown
 }
 
-/// Where the columns of a line of dashes begin and end.
+/// The start and the end of each column, by a line of dashes.
 fn columns(rule: &str) -> Option<Vec<(usize, usize)>> {
     let mut found = Vec::new();
     let mut at = 0;
@@ -59,7 +58,7 @@ fn columns(rule: &str) -> Option<Vec<(usize, usize)>> {
     (found.len() > 1).then_some(found)
 }
 
-/// Whether nothing stands between the columns or behind them.
+/// Whether there is nothing between and after the columns.
 fn is_row(line: &str, columns: &[(usize, usize)]) -> bool {
     let chars: Vec<char> = line.chars().collect();
     let last = columns.last().map_or(0, |(_, end)| *end);
@@ -67,7 +66,7 @@ fn is_row(line: &str, columns: &[(usize, usize)]) -> bool {
 }
 
 struct Column {
-    /// The header's lines, an empty one for the dashes, and the rows.
+    /// The lines of the header, an empty one for the dashes, and the rows.
     cells: Vec<String>,
     width: usize,
     right: bool,
@@ -114,7 +113,7 @@ fn wide(table: &[Column]) -> usize {
     table.iter().map(|column| column.width + 1).sum::<usize>().saturating_sub(1)
 }
 
-/// The name, and the number or figure behind it, stay in any case.
+/// Drops idle columns. The name and the number or figure after it always stay.
 fn drop_idle(table: &mut Vec<Column>, width: usize, rule: usize) {
     for at in (2..table.len()).rev() {
         if wide(table) <= width {
@@ -152,8 +151,8 @@ mod tests {
         text.lines().map(|line| line.chars().count()).max().unwrap()
     }
 
-    /// 165 columns come down to 80 with every figure that is not zero, and to 160 with more of the
-    /// columns.
+    /// 165 columns are reduced to 80 with every figure that is not zero, and to 160 with more of
+    /// the columns.
     #[test]
     fn the_latency_table_fits_the_terminal_and_keeps_what_is_waited_for() {
         let whole = latency(&["vol1-wid11", "vol2-wid12"]);

@@ -9,22 +9,22 @@ use std::fmt;
 /// What held a workload or volume back.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum HeldBy {
-    /// Nothing: it did nothing, or nothing is known.
+    /// Nothing: it was idle, or the cause is unknown.
     #[default]
     Nothing,
     /// Its own ceiling.
     OwnCeiling(LimitKind),
-    /// The ceiling of what it is in, by name.
+    /// The ceiling of an object that contains it, by name.
     CeilingOf(String, LimitKind),
-    /// The budget of a shared policy group, by name.
+    /// The shared limits of a policy group, by name.
     Shared(String, LimitKind),
     /// The floors of others.
     Floors,
     /// Fairness: it was not its turn.
     Turn,
-    /// The storage behind.
+    /// The backend: the storage itself.
     Backend,
-    /// The server did not run.
+    /// A stall: the server did not get the processor.
     Stalled,
     /// Its own queue depth.
     OwnDepth,
@@ -33,21 +33,21 @@ pub enum HeldBy {
 /// How a floor fared.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FloorStatus {
-    /// There is none.
+    /// There is no floor.
     #[default]
     NotSet,
     /// It was met.
     Met,
-    /// Missed: that many requests would have to be outstanding.
+    /// Missed: this many requests would have to be outstanding.
     NeedsOutstanding(u64),
-    /// Missed: all floors together are more than the storage can do, and are cut to this
+    /// Missed: all floors together exceed what the storage can do, and are scaled down to this
     /// percentage.
     CutTo(u64),
     /// Missed: a ceiling is below it.
     CeilingAbove,
-    /// Missed: its requests take so many nanoseconds where the others are held back most.
+    /// Missed: a request takes this many nanoseconds even if the others are held back most.
     TakesAtBest(u64),
-    /// Missed: holding the others back did not help, and is tried again later.
+    /// Missed: holding the others back did not help; it will be tried again later.
     NotHelped,
     /// Missed for now: the scheduler is still making room.
     Adjusting,
@@ -85,7 +85,7 @@ impl fmt::Display for FloorStatus {
 }
 
 impl HeldBy {
-    /// `cause` in one word; `limit` and `of` where a ceiling is the cause.
+    /// `cause` in one word; with `limit` and `of` if it is a ceiling.
     pub(super) fn json(&self) -> Value {
         let cause = |word: &str| json!({ "cause": word });
         let limit = |word: &str, of: Option<&String>, kind: LimitKind| {
@@ -107,7 +107,7 @@ impl HeldBy {
 }
 
 impl FloorStatus {
-    /// `state` in one word, and the figure that belongs to it.
+    /// `state` in one word, and its figure.
     pub(super) fn json(self) -> Value {
         match self {
             FloorStatus::NotSet => Value::Null,

@@ -1,18 +1,18 @@
-//! What `qos statistics history show` lists: a stretch of time a row.
+//! Rows of `qos statistics history show`: one interval each.
 
 use super::{Cell, Column, Row, figure};
 use crate::value::SizeUnits;
 use block::date;
 
-/// What was done in a stretch of time. Times are those of one request in the mean.
+/// What was done in an interval. Times are means per request.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct HistoryRow {
-    /// When it ended, in seconds since the beginning of 1970.
+    /// The end of the interval, in seconds since 1970.
     pub time: u64,
     /// Its length in seconds.
     pub duration: u64,
-    /// Whether it is one of many of a day: then its time is written by the second, else by the
-    /// hour.
+    /// Whether it is part of a history of a day or less: then the time is printed with seconds,
+    /// otherwise with hours.
     pub is_of_a_day: bool,
     /// Operations per second.
     pub iops: u64,
@@ -20,17 +20,17 @@ pub struct HistoryRow {
     pub read_iops: u64,
     /// Bytes per second.
     pub bytes_per_second: u64,
-    /// From the client's request to its end, in nanoseconds.
+    /// Total latency, in nanoseconds.
     pub latency_ns: u64,
-    /// Of that in the network.
+    /// The part of it in the network.
     pub network_ns: u64,
-    /// Held back by a ceiling.
+    /// The part for which a ceiling held it back.
     pub qos_max_ns: u64,
-    /// Held back for the floors of others.
+    /// The part for which the floors of others held it back.
     pub qos_min_ns: u64,
-    /// In the layer that manages the data.
+    /// The part in the layer that manages the data.
     pub data_ns: u64,
-    /// On the disks.
+    /// The part on the disks.
     pub disk_ns: u64,
 }
 
@@ -50,7 +50,7 @@ impl Row for HistoryRow {
         Column::right("disk", "Disk", 8),
     ];
 
-    // For programs: base units.
+    // In base units, for programs.
     const INSTANCE: &'static [(&'static str, &'static str)] = &[
         ("Time", "time"),
         ("Duration", "duration-s"),

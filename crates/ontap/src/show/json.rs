@@ -1,31 +1,31 @@
-//! Answers as JSON: one document on one line for each answer, so that statistics which go on are a
-//! line each.
+//! Answers as JSON: one document per answer, on one line, so that repeated statistics are one line
+//! each.
 //!
 //! ```text
 //!   {"num_records":2,"records":[{"volume":"vol1","size":1073741824,"qos_policy_group":null,…},…]}
 //! ```
-//! Fields are called as in the command's table, with underscores. Figures are numbers in base units
-//! (bytes, bytes per second, operations per second, nanoseconds, percent); what is absent is null;
-//! states and names are strings. Names are never shortened.
+//! Fields have the names of the command's table, with underscores. Figures are numbers in base
+//! units (bytes, bytes per second, operations per second, nanoseconds, percent), missing values are
+//! null, states and names are strings. Names are never shortened.
 
 use super::{Cell, Row};
 use crate::value::ThroughputLimits;
 use block::date;
 use serde_json::{Map, Value, json};
 
-/// The list of a `show` command: the rows and how many there are, named as ONTAP's REST names them.
+/// The list of a `show` command: the rows and their number, with the names of ONTAP's REST.
 pub(super) fn listing<R: Row>(rows: &[R], fields: &[&'static str]) -> String {
     let records: Vec<Value> = rows.iter().map(|row| record(row, fields)).collect();
     line(&json!({ "num_records": records.len(), "records": records }))
 }
 
-/// One document on its line.
+/// A document as one line.
 pub(super) fn line(document: &Value) -> String {
     format!("{document}\n")
 }
 
-/// A refusal, in the envelope of ONTAP's REST: `code` is text there too, and null where the failure
-/// has none.
+/// A refusal, in the envelope of ONTAP's REST: `code` is a string as it is there, and null if the
+/// failure has none.
 pub fn refusal(code: Option<u32>, message: &str, target: Option<&str>) -> String {
     json!({ "error": { "code": code.map(|code| code.to_string()), "message": message, "target": target } }).to_string()
 }
@@ -36,7 +36,8 @@ fn record<R: Row>(row: &R, fields: &[&'static str]) -> Value {
 }
 
 impl Cell {
-    /// As a JSON value. A rate per size counts per TB; a moment is a date of RFC 3339 in UTC.
+    /// The value as JSON. A rate per size is converted to TB; a date has the format of RFC 3339 in
+    /// UTC.
     pub fn json(&self) -> Value {
         match self {
             Cell::Absent => Value::Null,

@@ -1,20 +1,20 @@
-//! What `network limit show` lists.
+//! Rows of `network limit show`.
 
 use super::{Cell, Column, Row};
 use crate::value::ThroughputLimits;
 
-/// A limit of the network between clients and the server.
+/// A bandwidth limit between clients and the server.
 #[derive(Clone, Debug, Default)]
 pub struct LinkRow {
     /// `connection` or `server`.
     pub scope: String,
-    /// Bytes a second that pass for ever; nothing where there is no limit.
+    /// The sustained rate in bytes per second; `None` without a limit.
     pub rate: Option<u64>,
-    /// Bytes a second that pass while credit lasts.
+    /// The rate in bytes per second while there is credit.
     pub burst: Option<u64>,
-    /// Bytes of credit that can be saved.
+    /// Most credit that can be saved, in bytes.
     pub credit: Option<u64>,
-    /// Bytes of credit that are left.
+    /// Credit that is left, in bytes.
     pub credit_left: Option<u64>,
     /// How often a connection waited for it.
     pub waits: u64,

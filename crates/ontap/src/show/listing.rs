@@ -1,4 +1,4 @@
-//! What a `show` command found: rows of one kind, and the form that was asked for.
+//! The result of a `show` command: rows of one kind, and the form that was asked for.
 
 use super::{
     AdaptiveRow, AggregateRow, CachePartitionRow, CacheStatisticsRow, CloneRow, DfRow, EventRow, FairnessRow, FileRow,
@@ -8,20 +8,19 @@ use super::{
 use crate::catalogue::{Form, Output, Selection};
 use crate::value::SizeUnits;
 
-/// The rows that a selection picks, with their figures in base units. The layout is made of them
-/// when it is asked for.
+/// The rows of a selection, with figures in base units. They are laid out on demand.
 #[derive(Clone, Debug)]
 pub struct Listing {
     /// The rows, in the order in which they print.
     pub rows: Rows,
     form: Form,
     output: Output,
-    /// Nothing was filtered.
+    /// Whether there were no filters.
     everything: bool,
     units: SizeUnits,
 }
 
-/// Joins the kinds of rows to one enum.
+/// Joins the kinds of rows into one enum.
 macro_rules! kinds {
     ($( $(#[$doc:meta])* $kind:ident($row:ident), )+) => {
         /// Rows of one kind.
@@ -38,7 +37,7 @@ macro_rules! kinds {
             }
         )+
 
-        /// Does the same with rows of any kind.
+        /// Applies an expression to rows of any kind.
         macro_rules! each {
             ($of:expr, $rows:ident => $do:expr) => {
                 match $of { $( Rows::$kind($rows) => $do, )+ }
@@ -93,7 +92,7 @@ kinds! {
 }
 
 impl Listing {
-    /// Those of `rows` that the selection picks.
+    /// The rows that the selection selects.
     pub fn new<R: Row>(rows: impl IntoIterator<Item = R>, selection: &Selection, units: SizeUnits) -> Listing
     where
         Rows: From<Vec<R>>,
@@ -103,9 +102,9 @@ impl Listing {
         Listing { rows: rows.into(), form, output: selection.output, everything, units }
     }
 
-    /// The same of rows whose measured fields are not known yet: `measure` fills them in, with what
-    /// a row is about, for the rows that all other fields pick, and only if the query asks for such
-    /// a field.
+    /// The same for rows whose measured fields are not known yet. `measure` fills them in for the
+    /// rows that all other filters select, and only if the selection asks for such a field. It
+    /// receives the key of each row.
     pub fn measured<K, R: Row>(
         rows: impl IntoIterator<Item = (K, R)>,
         selection: &Selection,
@@ -144,7 +143,7 @@ impl Listing {
         self.len() == 0
     }
 
-    /// As ONTAP lays it out, or as JSON where the command asked for that.
+    /// The answer in ONTAP's layout, or as JSON if the command asked for that.
     pub fn text(&self) -> String {
         if self.output == Output::Json {
             return each!(&self.rows, rows => self.json(rows));
@@ -156,7 +155,7 @@ impl Listing {
             };
             return format!("{none}\n");
         }
-        // A single entry is not counted.
+        // The number of entries is not printed for a single one.
         let count = if self.len() > 1 { format!("{} entries were displayed.\n", self.len()) } else { String::new() };
         each!(&self.rows, rows => self.body(rows)) + &count
     }

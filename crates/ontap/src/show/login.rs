@@ -1,4 +1,4 @@
-//! What `security login show` lists.
+//! Rows of `security login show`.
 
 use super::{Cell, Column, Row};
 use crate::value::LoginRole;
@@ -6,11 +6,11 @@ use crate::value::LoginRole;
 /// A user.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LoginRow {
-    /// The SVM that it administrates, or the pool.
+    /// The SVM that the user administers, or the pool.
     pub vserver: String,
     /// Its name.
     pub user: String,
-    /// What it may.
+    /// What it may do.
     pub role: LoginRole,
 }
 
@@ -42,7 +42,7 @@ impl Row for LoginRow {
             "application" => Cell::Text("http".into()),
             "authentication-method" => Cell::Text("password".into()),
             "role" => Cell::Text(self.role.to_string()),
-            // Nobody is locked out for good: log-ins that fail are slowed down.
+            // Users are never locked; log-ins after failures are slowed down.
             "is-account-locked" => Cell::Text("no".into()),
             _ => return None,
         })

@@ -1,4 +1,4 @@
-//! What `lun show` lists.
+//! Rows of `lun show`.
 
 use super::{Cell, Column, Row};
 
@@ -21,7 +21,7 @@ pub struct LunRow {
     pub ostype: String,
     /// `online`, `offline`.
     pub state: String,
-    /// Connections that clients have to it.
+    /// Number of client connections.
     pub connections: u64,
     /// Its identifier.
     pub uuid: String,
@@ -69,7 +69,7 @@ impl Row for LunRow {
             "size" => Cell::Bytes(self.size),
             "ostype" => Cell::Text(self.ostype.clone()),
             "state" => Cell::Text(self.state.clone()),
-            // There are no initiator groups: what stands for a mapping is that a client has it.
+            // There are no initiator groups: a LUN counts as mapped if a client is connected.
             "mapped" => Cell::Text(if self.connections > 0 { "mapped" } else { "unmapped" }.to_owned()),
             "connections" => Cell::Count(self.connections),
             "uuid" => Cell::Text(self.uuid.clone()),

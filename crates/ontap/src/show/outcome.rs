@@ -1,9 +1,8 @@
-//! What a command that changed something says.
+//! Messages of commands that changed something.
 
 use crate::value::{SizeUnit, UnitSize};
 
-/// How many entries something was done to, for commands that take patterns:
-/// `2 entries were modified.`
+/// The number of entries that a command with a pattern changed: `2 entries were modified.`
 pub fn entries(count: usize, done: &str) -> String {
     match count {
         1 => format!("1 entry was {done}.\n"),

@@ -1,4 +1,4 @@
-//! What `qos policy-group show` lists.
+//! Rows of `qos policy-group show`.
 
 use super::{Cell, Column, Row};
 use crate::value::{ExpectedLatency, ThroughputLimits};
@@ -16,19 +16,19 @@ pub struct PolicyGroupRow {
     pub class: String,
     /// Its number.
     pub pgid: u32,
-    /// Its ceiling; nothing where there is none.
+    /// Its ceiling, if it has one.
     pub max_throughput: Option<ThroughputLimits>,
-    /// Its floor; nothing where there is none.
+    /// Its floor, if it has one.
     pub min_throughput: Option<ThroughputLimits>,
-    /// Half of the requests are answered within this, where that is expected.
+    /// The median latency that is promised, if any.
     pub expected_latency: Option<ExpectedLatency>,
-    /// How many objects are attached.
+    /// Number of attached objects.
     pub num_workloads: u32,
-    /// One budget for all of them.
+    /// Whether all members share its limits.
     pub is_shared: bool,
-    /// Whether the system made it for a single object, where that is known.
+    /// Whether the system made it for a single object, if that is known.
     pub is_auto_generated: Option<bool>,
-    /// Its burst, where one is in force.
+    /// Its burst, if one is in force.
     pub burst: Option<BurstRow>,
 }
 
@@ -37,7 +37,7 @@ pub struct PolicyGroupRow {
 pub struct BurstRow {
     /// How far above the ceiling, in percent.
     pub percent: u32,
-    /// The rate that it may reach, in IOPS; 0 where the percentage counts.
+    /// The highest rate, in IOPS; 0 if the percentage applies.
     pub iops: u64,
     /// How long, in seconds.
     pub duration_s: u32,
@@ -86,7 +86,7 @@ impl Row for PolicyGroupRow {
         ("Burst Duration", "burst-duration"),
     ];
 
-    /// As published, where the longest label has 24.
+    /// As in published output, although the longest label has 24.
     const LABEL_WIDTH: usize = 31;
 
     fn cell(&self, field: &str) -> Option<Cell> {

@@ -1,4 +1,4 @@
-//! What `volume qtree show` lists.
+//! Rows of `volume qtree show`.
 
 use super::{Cell, Column, Row};
 
@@ -11,7 +11,7 @@ pub struct QtreeRow {
     pub volume: String,
     /// Its name.
     pub qtree: String,
-    /// Its number, which it keeps for good and REST knows it by.
+    /// Its number, which never changes and identifies it in REST.
     pub id: u32,
     /// `normal` …
     pub status: String,
@@ -22,7 +22,7 @@ pub struct QtreeRow {
 impl Row for QtreeRow {
     const COMMAND: &'static str = "volume qtree show";
 
-    /// ONTAP has security style and oplocks between; they are properties of file protocols.
+    /// ONTAP has security style and oplocks in between, which are properties of file protocols.
     const SUMMARY: &'static [Column] = &[
         Column::left("vserver", "Vserver", 10),
         Column::left("volume", "Volume", 13),

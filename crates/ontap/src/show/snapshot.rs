@@ -1,4 +1,4 @@
-//! What `volume snapshot show` lists.
+//! Rows of `volume snapshot show`.
 
 use super::{Cell, Column, Row};
 
@@ -11,9 +11,9 @@ pub struct SnapshotRow {
     pub volume: String,
     /// Its own name.
     pub snapshot: String,
-    /// When it was made, in seconds since the beginning of 1970.
+    /// When it was made, in seconds since 1970.
     pub create_time: u64,
-    /// Bytes that would come free with it.
+    /// Bytes that deleting it would free.
     pub size: u64,
     /// The same in percent of the volume's size.
     pub total_percent: u64,
@@ -59,7 +59,7 @@ mod tests {
     use super::*;
     use crate::value::SizeUnits;
 
-    /// Against `date -u -d @SECONDS`.
+    /// Compared with `date -u -d @SECONDS`.
     #[test]
     fn moments_read_as_date_prints_them() {
         let known = [

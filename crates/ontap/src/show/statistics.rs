@@ -1,5 +1,5 @@
-//! The tables of `qos statistics`: one iteration each, a total first, then the busiest or the
-//! slowest.
+//! The tables of `qos statistics`: one iteration each, with the total first, then the busiest or
+//! the slowest.
 
 use super::table::{Column, Table};
 use super::{FloorStatus, HeldBy, figure, json};
@@ -7,7 +7,7 @@ use crate::catalogue::{Output, ROWS_DEFAULT, StatisticsFigures, StatisticsScope,
 use crate::value::SizeUnits;
 use serde_json::{Map, Value};
 
-/// What was measured of a policy group, workload or volume in one interval.
+/// The measurements of a policy group, workload or volume in one interval.
 #[derive(Clone, Debug, Default)]
 pub struct Measured {
     /// The policy group, or `<object>-wid<number>`.
@@ -22,11 +22,11 @@ pub struct Measured {
     pub request_bytes: u64,
     /// Mean latency of an operation, in nanoseconds.
     pub latency_ns: u64,
-    /// Where that latency comes from.
+    /// The parts of that latency.
     pub waits: Waits,
     /// Share of reads among the operations, in percent.
     pub read_percent: u8,
-    /// Operations under way at a time, on average.
+    /// Mean number of operations in progress.
     pub concurrency: u64,
     /// Whether the policy group is adaptive.
     pub is_adaptive: bool,
@@ -66,7 +66,7 @@ pub struct Waits {
 }
 
 impl Waits {
-    /// In the order of the columns.
+    /// All parts, in the order of the columns.
     fn all(&self) -> [(&'static str, u64); 12] {
         [
             ("Network", self.network_ns),
@@ -85,26 +85,26 @@ impl Waits {
     }
 }
 
-/// One iteration of a statistics command: whoever it is about, the busiest or the slowest first.
-/// Whom it is about ([`StatisticsShow::vserver`], `volume`, `node`) is for the caller to pick;
-/// order and number of rows are settled here.
+/// One iteration of a statistics command, with the busiest or the slowest first. The caller selects
+/// the objects ([`StatisticsShow::vserver`], `volume`, `node`); order and number of rows are
+/// determined here.
 #[derive(Clone, Debug)]
 pub struct Statistics {
     /// What a row stands for.
     pub scope: StatisticsScope,
-    /// Which figures are asked for; the rows have all.
+    /// The figures that are asked for; rows have all of them.
     pub figures: StatisticsFigures,
-    /// All that was measured together, whether it has a row or not.
+    /// Everything that was measured, whether it has a row or not.
     pub total: Measured,
-    /// As many as were asked for.
+    /// At most as many as were asked for.
     pub rows: Vec<Measured>,
-    /// What an administrator should know of it, in a sentence.
+    /// Advice for administrators, in a sentence.
     pub advice: Option<String>,
     output: Output,
 }
 
 impl Statistics {
-    /// Of all that was measured.
+    /// Makes an iteration of everything that was measured.
     pub fn new(mut measured: Vec<Measured>, command: &StatisticsShow, advice: Option<String>) -> Statistics {
         let (scope, figures, total) = (command.scope, command.figures, total(&measured));
         measured.sort_by_key(|m| {
@@ -118,8 +118,8 @@ impl Statistics {
         Statistics { scope, figures, total, rows: measured, advice, output: command.output }
     }
 
-    /// As ONTAP lays it out, throughput in powers of 1024 as the published tables have it; or as
-    /// JSON where the command asked for that.
+    /// The answer in ONTAP's layout, with throughput in powers of 1024 as in published tables; or
+    /// as JSON if the command asked for that.
     pub fn text(&self) -> String {
         if self.output == Output::Json {
             return self.json();
@@ -145,7 +145,7 @@ impl Statistics {
         }))
     }
 
-    /// The figures that its table has, by names that tell their unit.
+    /// The figures of its table, with the unit in their names.
     fn record(&self, m: &Measured, is_adaptive: Option<bool>) -> Value {
         let of_groups = self.scope == StatisticsScope::PolicyGroup;
         let name = if of_groups { "policy_group" } else { "workload" };
@@ -266,7 +266,7 @@ impl Layout {
     }
 }
 
-/// Rates and concurrency are sums, times and shares are means over the operations.
+/// Rates and concurrency are added up; times and shares are means over the operations.
 fn total(measured: &[Measured]) -> Measured {
     let sum = |figure: fn(&Measured) -> u64| measured.iter().map(figure).fold(0, u64::saturating_add);
     let operations = measured.iter().map(|m| u128::from(m.iops)).sum::<u128>();
@@ -302,7 +302,7 @@ fn total(measured: &[Measured]) -> Measured {
     }
 }
 
-/// Names longer than their column end in two dots: `_Scan_Backgro..`.
+/// Names that are longer than their column end in two dots: `_Scan_Backgro..`.
 fn shorten(name: &str, width: usize) -> String {
     if name.chars().count() <= width {
         return name.to_owned();

@@ -1,5 +1,6 @@
 //! Tables with a header, a line of dashes, and one blank between columns. A cell that is wider than
-//! its column keeps the rest of its line, and the row goes on below, under its columns:
+//! its column takes the rest of its line, and the row continues in the next line, under its
+//! columns:
 //!
 //! ```text
 //!   Vserver   Volume       Aggregate
@@ -8,7 +9,7 @@
 //!                          aggr1
 //! ```
 //!
-//! Where a table fits a terminal, a cell that would pass its edge begins so far to the left that it
+//! If the table fits a terminal, a cell that would pass the edge starts further left, so that it
 //! ends there.
 
 use crate::grammar::filled;
@@ -21,11 +22,11 @@ pub(super) const TERMINAL: usize = 80;
 pub struct Column {
     /// The field that it shows.
     pub field: &'static str,
-    /// The upper and the lower line of its header; most have the lower one only.
+    /// The upper and the lower line of its header; most columns have only the lower one.
     header: [&'static str; 2],
     width: usize,
     right: bool,
-    /// What is longer goes on below, broken between words.
+    /// Longer cells continue on the next line, broken between words.
     wraps: bool,
 }
 
@@ -40,12 +41,12 @@ impl Column {
         Column { field, header: ["", header], width, right: true, wraps: false }
     }
 
-    /// A column of sentences or lists, the last one.
+    /// A column of sentences or lists; it must be the last one.
     pub const fn wrapped(field: &'static str, header: &'static str, width: usize) -> Column {
         Column { field, header: ["", header], width, right: false, wraps: true }
     }
 
-    /// The same with a line above its header.
+    /// The same with an upper line of its header.
     #[must_use]
     pub const fn under(mut self, above: &'static str) -> Column {
         self.header[0] = above;
@@ -61,7 +62,7 @@ impl Column {
 /// A table that grows line by line.
 pub(super) struct Table {
     columns: Vec<Column>,
-    /// Where cells end at the latest; `None` where the columns themselves go on further.
+    /// The edge at which cells end; `None` if the columns themselves pass it.
     edge: Option<usize>,
     text: String,
 }
@@ -95,7 +96,7 @@ impl Table {
             }
             let latest = self.edge.map_or(start, |edge| edge.saturating_sub(cell.chars().count()));
             let (at, filled) = (start.min(latest), line.chars().count());
-            // A cell that fits leaves the blank before `at` free.
+            // A cell that fits leaves a blank before `at`.
             if filled > 0 && filled >= at {
                 self.text += line.trim_end();
                 self.text.push('\n');
@@ -121,14 +122,14 @@ impl Table {
     }
 }
 
-/// A sentence in lines of at most so many characters, one at least; a word that is longer is
-/// broken, behind commas where it has some.
+/// A sentence in lines of at most `width` characters; at least one line. A longer word is broken,
+/// after commas if it has some.
 pub(super) fn wrapped(text: &str, width: usize) -> Vec<String> {
     let lines = filled(text.split_whitespace().flat_map(|word| broken(word, width)), width);
     if lines.is_empty() { vec![String::new()] } else { lines }
 }
 
-/// A word in as few pieces of at most so many characters as fit.
+/// A word in as few pieces of at most `width` characters as possible.
 fn broken(word: &str, width: usize) -> Vec<String> {
     let mut pieces = vec![String::new()];
     for part in word.split_inclusive(',') {

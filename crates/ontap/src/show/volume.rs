@@ -1,4 +1,4 @@
-//! What `volume show` lists.
+//! Rows of `volume show`.
 
 use super::{Cell, Column, Row};
 use crate::value::UnixPermissions;
@@ -26,7 +26,7 @@ pub struct VolumeRow {
     pub used: u64,
     /// Its place in the name space.
     pub junction_path: Option<String>,
-    /// Owner, group and mode of the folder at its top, where there are files.
+    /// Owner, group and mode of its top folder, if there are files.
     pub top: Option<(u32, u32, UnixPermissions)>,
     /// Its fixed policy group.
     pub qos_policy_group: Option<String>,
@@ -94,7 +94,7 @@ impl Row for VolumeRow {
 }
 
 impl VolumeRow {
-    /// Rounded down, so that 100 % means full.
+    /// Rounded down, so that 100 % means that it is full.
     fn percent_used(&self) -> u64 {
         let percent = u128::from(self.used) * 100 / u128::from(self.size.max(1));
         u64::try_from(percent).unwrap_or(u64::MAX)

@@ -1,4 +1,4 @@
-//! What `vserver show` lists.
+//! Rows of `vserver show`.
 
 use super::{Cell, Column, Row};
 

@@ -1,4 +1,4 @@
-//! What `qos workload show` lists.
+//! Rows of `qos workload show`.
 
 use super::{Cell, Column, Row};
 use crate::value::{ExpectedLatency, ThroughputLimits};
@@ -26,30 +26,30 @@ pub struct WorkloadRow {
     pub qtree: Option<String>,
     /// The file.
     pub file: Option<String>,
-    /// The ceiling in force, of its group alone or, where that is shared, of all its members
+    /// The ceiling in force: of the workload alone or, for a shared group, of all its members
     /// together.
     pub max_throughput: Option<ThroughputLimits>,
     /// The floor in force.
     pub min_throughput: Option<ThroughputLimits>,
-    /// Half of the requests are answered within this, where that is expected.
+    /// The median latency that is promised, if any.
     pub expected_latency: Option<ExpectedLatency>,
-    /// The burst in force: how far above the ceiling and how long.
+    /// The burst in force: how far above the ceiling, and for how long.
     pub burst: Option<BurstInForce>,
 }
 
-/// How far above its ceiling a workload may go, and how long.
+/// How far above its ceiling a workload may go, and for how long.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BurstInForce {
-    /// Millionths of the ceiling above it.
+    /// The excess, in millionths of the ceiling.
     pub ppm: u64,
     /// How long a full credit lasts.
     pub duration: Span,
-    /// Only on credit saved below the ceiling.
+    /// Whether it needs credit saved below the ceiling.
     pub on_credit: bool,
 }
 
 impl BurstInForce {
-    /// How far above the ceiling, in percent of it.
+    /// The excess in percent of the ceiling.
     pub fn percent(&self) -> f64 {
         self.ppm as f64 / 10_000.0
     }

@@ -1,5 +1,5 @@
-//! What an adaptive policy group promises: operations per second for every terabyte or gigabyte,
-//! and a least number.
+//! The rates of an adaptive policy group: operations per second for every terabyte or gigabyte, and
+//! a minimum.
 
 use super::{IOPS_MAX, ValueError, leading_number, plain_value};
 use std::fmt;
@@ -14,16 +14,16 @@ pub struct AdaptiveRate {
     pub per: PerSize,
 }
 
-/// The space that a rate is counted for.
+/// The space that a rate refers to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum PerSize {
-    /// `IOPS/TB`, which is also meant where no size is given.
+    /// `IOPS/TB`, which is also the default.
     Terabyte,
     /// `IOPS/GB`.
     Gigabyte,
 }
 
-/// The value of `-absolute-min-iops`: plain operations per second, whatever the size.
+/// The value of `-absolute-min-iops`: operations per second, regardless of the size.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct AbsoluteMinimum(pub u64);
 
@@ -31,7 +31,7 @@ const RATE_RULE: &str =
     "is not a rate: write a whole number, with IOPS, IOPS/TB or IOPS/GB behind it, such as 5000IOPS/TB";
 const MINIMUM_RULE: &str = "is not a number of IOPS: write a whole number such as 500 or 500IOPS";
 
-/// Reads the number, and gives what follows in lower case.
+/// Parses the number, and returns the rest in lower case.
 fn number(text: &str, rule: &str) -> Result<(u64, String), ValueError> {
     let Some((number, unit)) = leading_number(text) else { return Err(ValueError::new(text, rule)) };
     match number {
@@ -41,7 +41,7 @@ fn number(text: &str, rule: &str) -> Result<(u64, String), ValueError> {
 }
 
 impl AdaptiveRate {
-    /// Rates of both kinds on one scale, in IOPS per TB. A rate is 2^31 at most, so this cannot
+    /// The rate in IOPS per TB, for comparing both kinds. A rate is at most 2^31, so this cannot
     /// overflow.
     pub fn per_terabyte(self) -> u64 {
         match self.per {

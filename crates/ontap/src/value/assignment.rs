@@ -1,4 +1,4 @@
-//! Which policy group an object gets: a name, or `none` to detach.
+//! The policy group that is assigned to an object: a name, or `none` to detach.
 
 use super::{PolicyName, Value, ValueError};
 use crate::word::Word;
@@ -7,16 +7,16 @@ use std::fmt;
 /// The value of `-qos-policy-group` and its relatives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PolicyAssignment {
-    /// `none`: the object is without a policy afterwards.
+    /// `none`: detaches the object from its policy group.
     Detach,
     /// The group that the object joins.
     Group(PolicyName),
-    /// Limits of the object alone, which REST gives in place of a name: a group of its own, which
-    /// comes and goes with them. There is no line for it.
+    /// Limits of the object alone, which REST gives in place of a name: a group of its own is made
+    /// for them and deleted with them. The command line has no syntax for this.
     Own(OwnLimits),
 }
 
-/// Limits of one object alone; `None` leaves one as it is, and zero takes it away.
+/// Limits of one object alone; `None` leaves a limit as it is, and zero removes it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct OwnLimits {
     /// The most operations per second.
@@ -30,7 +30,7 @@ pub struct OwnLimits {
 }
 
 impl PolicyAssignment {
-    /// The group's name, or nothing for `none`.
+    /// The group's name, if there is one.
     pub fn group(&self) -> Option<&PolicyName> {
         match self {
             PolicyAssignment::Detach | PolicyAssignment::Own(_) => None,
@@ -43,8 +43,8 @@ impl Value for PolicyAssignment {
     const SYNTAX: &'static str = "<text>|none";
     const CHOICES: &'static [&'static str] = &["none"];
 
-    /// `non` and `no` are taken for a slip, because attaching to a group so called is far less
-    /// likely than a cut-off `none`, and would leave the object limited that should be free. In
+    /// `non` and `no` are taken for typing errors: a group of that name is far less likely than an
+    /// incomplete `none`, and attaching to it would leave an object limited that should be free. In
     /// quotes they are names.
     fn from_word(word: &Word) -> Result<PolicyAssignment, ValueError> {
         if word.text.eq_ignore_ascii_case("none") {
@@ -59,7 +59,7 @@ impl Value for PolicyAssignment {
     }
 }
 
-/// As it would be typed: names that look like a slip are quoted.
+/// As it would be typed: names that look like a typing error are quoted.
 impl fmt::Display for PolicyAssignment {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -5,7 +5,7 @@ use crate::word::Word;
 use std::fmt;
 use std::str::FromStr;
 
-/// Defines an enum whose variants are words: reading (any case), printing, and the list for
+/// Defines an enum whose variants are words: parsing (in any case), printing, and the list for
 /// completion.
 macro_rules! choice {
     (
@@ -79,7 +79,7 @@ choice! {
 }
 
 impl BlockSize {
-    /// Bytes of one operation, or nothing where any size will do.
+    /// Bytes of one operation; `None` for any size.
     pub fn bytes(self) -> Option<u64> {
         match self {
             BlockSize::Any => None,
@@ -152,7 +152,7 @@ choice! {
 }
 
 impl Interval {
-    /// How far back it goes, and how long a stretch of it is, both in seconds.
+    /// The period, and the length of an interval in it, both in seconds.
     pub const fn seconds(self) -> (u64, u64) {
         const HOUR: u64 = 3600;
         match self {
@@ -238,7 +238,7 @@ choice! {
     }
 }
 
-/// A parameter that means `true` when it stands alone: `-instance`, `-force`, `-force true`.
+/// A parameter that means `true` without a value: `-instance`, `-force`, `-force true`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Switch(pub bool);
 

@@ -1,5 +1,5 @@
-//! What a field's values are, and so what a query may compare them with: where no value could ever
-//! be like that, the query is refused, for an empty answer would look like one to a question.
+//! The kinds of fields, which determine what a query may compare them with. A query that no value
+//! could ever match is refused, because an empty answer would be misleading.
 
 use super::{
     AbsoluteMinimum, AdaptiveRate, ExpectedLatency, MinThroughput, Query, Severity, Throughput, UnitSize, Value,
@@ -8,10 +8,10 @@ use super::{
 use crate::word::Word;
 use block::moment;
 
-/// What a field's values are.
+/// The kind of a field's values.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FieldKind {
-    /// Any text; `<` and the like go by the alphabet.
+    /// Any text; `<` and the like compare alphabetically.
     Text,
     /// `true` or `false`.
     Truth,
@@ -25,11 +25,11 @@ pub enum FieldKind {
     Iops,
     /// Operations per second and size.
     Rate,
-    /// A moment.
+    /// A date.
     Time,
-    /// How much an event matters.
+    /// The severity of an event.
     Severity,
-    /// A latency that is expected.
+    /// An expected latency.
     Latency,
     /// A ceiling.
     Ceiling,
@@ -44,13 +44,13 @@ const TIME_RULE: &str = "is not a time: write a date such as 11/22/2026 or 2026-
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
 
 impl FieldKind {
-    /// The query as it is meant of such a field. Patterns fit fields of all kinds, and `-` is a
-    /// field's that has no value.
+    /// The query as it applies to such a field. Patterns apply to all kinds, and `-` stands for a
+    /// missing value.
     ///
     /// # Errors
-    /// It compares with what is no value of this kind.
+    /// It compares with something that is not a value of this kind.
     pub fn read(self, query: Query) -> Result<Query, ValueError> {
-        // A moment has a blank in it and so is quoted: that does not make a comparison literal.
+        // A date contains a blank and so is quoted; that does not make its comparison literal.
         let unquoted = query.literal().filter(|_| self == FieldKind::Time).and_then(|text| text.parse().ok());
         let query = unquoted.unwrap_or(query);
         for (operand, is_compared) in query.operands() {
@@ -61,12 +61,12 @@ impl FieldKind {
         Ok(query)
     }
 
-    /// True if such a query picks the value that is written as `text`: figures and times compare by
-    /// what they come to, and what does not read as one as a text.
+    /// Whether the query selects the value that is printed as `text`. Figures and dates are
+    /// compared by value, anything else as text.
     pub fn picks(self, query: &Query, text: &str) -> bool {
         let by_number = |read: fn(&str) -> Option<u64>| read(text).map(|n| query.matches_number(n, text, read));
         let picked = match self {
-            // Sizes are not written as they are but rounded, and how depends on a setting.
+            // Sizes are printed rounded, and how depends on a setting.
             FieldKind::Text | FieldKind::Size | FieldKind::Throughput => None,
             FieldKind::Truth => by_number(|text| truth(text).ok().map(u64::from)),
             FieldKind::Count => by_number(|text| whole_number(text).ok()),
@@ -94,7 +94,7 @@ impl FieldKind {
             FieldKind::Truth => truth(text).map(drop),
             FieldKind::Count => whole_number(text).map(drop),
             FieldKind::Percent => percent(text).map(drop),
-            // Sizes print with a fraction that they are not typed with.
+            // Sizes are printed with fractions, which are not accepted when typed.
             FieldKind::Size if !is_compared => without_fraction(text).parse::<UnitSize>().map(drop),
             FieldKind::Size => text.parse::<UnitSize>().map(drop),
             FieldKind::Iops => text.parse::<AbsoluteMinimum>().map(drop),
@@ -119,14 +119,14 @@ fn whole_number(text: &str) -> Result<u64, ValueError> {
     text.parse().map_err(|_| ValueError::new(text, format!("is not a whole number from 0 to {}", u64::MAX)))
 }
 
-/// `85%`, or `85`.
+/// `85%` or `85`.
 fn percent(text: &str) -> Result<u64, ValueError> {
     let number = text.strip_suffix('%').unwrap_or(text).parse();
     number.map_err(|_| ValueError::new(text, "is not a percentage: write a whole number such as 85 or 85%"))
 }
 
-/// The moment that is written `11/22/2026 02:30:59`, or as a date alone, or as `2026-11-22T02:30`,
-/// or `Sun Nov 22 02:30:59 2026`, in UTC, in seconds since the beginning of 1970.
+/// Parses a date such as `11/22/2026 02:30:59`, with or without the time, or `2026-11-22T02:30`, or
+/// `Sun Nov 22 02:30:59 2026`, in UTC; returns seconds since 1970.
 fn time(text: &str) -> Option<u64> {
     if let [_, month, day, time, year] = text.split_whitespace().collect::<Vec<_>>()[..] {
         let month = MONTHS.iter().position(|name| name.eq_ignore_ascii_case(month))? + 1;
@@ -198,7 +198,7 @@ mod tests {
         }
     }
 
-    /// Quotes make any other query a text.
+    /// Quotes turn any other query into text.
     #[test]
     fn a_quoted_time_is_compared_and_a_quoted_size_is_not() {
         let quoted = Query::exact(">11/22/2026 02:30");
@@ -206,7 +206,7 @@ mod tests {
         assert!(FieldKind::Size.read(Query::exact(">1GB")).is_err());
     }
 
-    /// 2026-11-22T02:30:59 is second 1 795 314 659, as `date -u -d` has it.
+    /// 2026-11-22T02:30:59 is 1 795 314 659, according to `date -u -d`.
     #[test]
     fn times_are_read_as_they_print() {
         for text in ["11/22/2026 02:30:59", "11/22/2026 2:30:59", "2026-11-22T02:30:59Z", "Sun Nov 22 02:30:59 2026"] {

@@ -1,10 +1,10 @@
-//! A latency that is expected: a number and a unit of time.
+//! An expected latency: a number and a unit of time.
 
 use super::{ValueError, plain_value};
 use std::fmt;
 use std::str::FromStr;
 
-/// The value of `-expected-latency`, in nanoseconds; 0 where none is expected.
+/// The value of `-expected-latency`, in nanoseconds; 0 if none is expected.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ExpectedLatency(pub u64);
 
@@ -27,7 +27,7 @@ impl FromStr for ExpectedLatency {
             Some((_, nanos)) if !whole.is_empty() && is_number(whole) && is_number(fraction) => {
                 let scale = 10u64.pow(fraction.len() as u32);
                 let of = |part: &str| part.parse::<u64>().unwrap_or(0);
-                // Nine digits of seconds are below 2^60 nanoseconds.
+                // Nine digits of seconds are less than 2^60 nanoseconds.
                 Ok(ExpectedLatency(of(whole) * nanos + of(fraction) * nanos / scale))
             }
             _ => Err(ValueError::new(text, RULE)),

@@ -1,4 +1,4 @@
-//! Who logs in, what they may, and the one way in.
+//! Users: their names, their roles, and how they log in.
 
 use super::choice::choice;
 use super::{Value, ValueError, plain_value};

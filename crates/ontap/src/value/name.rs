@@ -1,4 +1,4 @@
-//! Names that people give: of policy groups, and of SVMs, volumes, qtrees and LUNs.
+//! Names of policy groups, and of SVMs, volumes, qtrees and LUNs.
 
 use super::{ValueError, plain_value};
 use std::fmt;
@@ -65,8 +65,8 @@ impl FromStr for ObjectName {
     }
 }
 
-/// Proposes the name without hyphens and printed quotes around it and with `_` for odd signs
-/// inside, if that keeps the rule.
+/// Proposes the name without surrounding hyphens and typographic quotes and with `_` for invalid
+/// characters, if that is valid.
 fn check(text: &str, rule: &str, chars_max: usize, fits: impl Fn(&str) -> bool) -> Result<String, ValueError> {
     let length = text.chars().count();
     if length > chars_max {

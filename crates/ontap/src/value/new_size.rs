@@ -1,4 +1,4 @@
-//! A size that something is to have: a whole one, or what it is to grow or shrink by.
+//! A new size: absolute, or relative to the present one.
 
 use super::{SizeUnits, UnitSize, ValueError, plain_value};
 use std::fmt;
@@ -7,16 +7,16 @@ use std::str::FromStr;
 /// `100GB`, `+500MB`, `-1GB`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum NewSize {
-    /// This size, whatever it was.
+    /// Exactly this size.
     Is(UnitSize),
-    /// So much more than it was.
+    /// This much more than before.
     More(UnitSize),
-    /// So much less than it was.
+    /// This much less than before.
     Less(UnitSize),
 }
 
 impl NewSize {
-    /// The new size in bytes of something of `was` bytes; `None` below zero and above 64 bits.
+    /// The new size in bytes of something with `was` bytes; `None` if negative or above 64 bits.
     pub fn bytes(self, was: u64, units: SizeUnits) -> Option<u64> {
         match self {
             NewSize::Is(size) => size.bytes(units),

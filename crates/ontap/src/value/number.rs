@@ -19,7 +19,7 @@ impl RowCount {
     }
 }
 
-/// How many years something is looked at: 1 to 30.
+/// For how many years something is calculated: 1 to 30.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Years(u8);
 

@@ -5,10 +5,10 @@ use super::{ObjectName, ValueError, plain_value};
 use std::fmt;
 use std::str::FromStr;
 
-/// Where a LUN is.
+/// The path of a LUN.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct LunPath {
-    /// The volume that holds it.
+    /// The volume that contains it.
     pub volume: ObjectName,
     /// The qtree inside the volume, if it is in one.
     pub qtree: Option<ObjectName>,
@@ -60,7 +60,7 @@ impl FromStr for LunPath {
     }
 }
 
-/// Proposes the path with `/vol` in front where that is all it lacks.
+/// Proposes the path with `/vol` in front if that makes it valid.
 fn not_a_lun(text: &str) -> ValueError {
     let error = ValueError::new(text, LUN_RULE);
     let bare = text.trim_start_matches('/');
@@ -77,7 +77,7 @@ impl fmt::Display for LunPath {
     }
 }
 
-/// An absolute path without empty, `.` and `..` parts, so that the same thing has one name only.
+/// An absolute path without empty, `.` and `..` parts, so that everything has only one path.
 fn absolute(text: &str, what: &str) -> Result<String, ValueError> {
     let error = |rule: &str| ValueError::new(text, format!("is not {what}: {rule}"));
     let Some(rest) = text.strip_prefix('/') else {

@@ -1,19 +1,19 @@
-//! Permissions of a folder or file, as Unix has them.
+//! Unix permissions of a folder or file.
 
 use super::{ValueError, plain_value};
 use std::fmt;
 use std::str::FromStr;
 
-/// Set-user, set-group and sticky bit, then what owner, group and others may: `---rwxr-xr-x`, as
-/// ONTAP prints them, or `755`.
+/// Set-user, set-group and sticky bit, then the rights of owner, group and others: `---rwxr-xr-x`,
+/// as ONTAP prints them, or `755`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnixPermissions(u32);
 
-/// As they are printed when all are given, the highest bit first.
+/// The printed letters of all bits, highest bit first.
 const LETTERS: &[u8; 12] = b"sstrwxrwxrwx";
 
 impl UnixPermissions {
-    /// Of these bits, the lowest twelve.
+    /// Takes the lowest twelve bits.
     pub fn new(mode: u32) -> UnixPermissions {
         UnixPermissions(mode & 0o7777)
     }

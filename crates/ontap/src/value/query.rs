@@ -1,5 +1,5 @@
-//! A question about a field, as `show` commands ask it and as `volume modify -volume` picks its
-//! volumes: `vol1`, `epic_rhel1_*`, `vol1|vol2`, `!vol1`, `>1GB`, `10..20`. Quotes make it literal.
+//! Queries on fields, as in `show` commands and `volume modify -volume`: `vol1`, `epic_rhel1_*`,
+//! `vol1|vol2`, `!vol1`, `>1GB`, `10..20`. Quotes make a query literal.
 
 use super::{Value, ValueError};
 use crate::word::Word;
@@ -7,10 +7,10 @@ use std::cmp::Ordering;
 use std::fmt;
 use std::str::FromStr;
 
-/// What a field must look like to be picked.
+/// A condition on a field.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
-    /// True: picked is what matches none of the terms.
+    /// If true, values that match none of the terms are selected.
     negated: bool,
     /// At least one.
     terms: Vec<Term>,
@@ -42,12 +42,12 @@ const COMPARISONS: [(&str, Comparison); 4] =
 const RULE: &str = "is not a query: write a name, * for any text, a|b for either, !a for not, <a, <=a, >a, >=a or a..b";
 
 impl Query {
-    /// Exactly this text, whatever signs it holds.
+    /// Exactly this text, without special characters.
     pub fn exact(text: impl Into<String>) -> Query {
         Query { negated: false, terms: vec![Term::Exact(text.into())] }
     }
 
-    /// The one text that it can match, where it is no pattern.
+    /// The one text that it can match, if it is not a pattern.
     pub fn literal(&self) -> Option<&str> {
         match &self.terms[..] {
             [Term::Exact(only)] if !self.negated => Some(only),
@@ -55,21 +55,21 @@ impl Query {
         }
     }
 
-    /// True if the text is picked. Case counts, as it does in names; `<` and the like go by the
-    /// alphabet.
+    /// Whether the text is selected. Case counts, as it does in names; `<` and the like compare
+    /// alphabetically.
     pub fn matches(&self, text: &str) -> bool {
         let by_alphabet = |other: &str| Some(text.cmp(other));
         self.terms.iter().any(|term| term.holds(text, by_alphabet)) != self.negated
     }
 
-    /// True if a number is picked, that prints as `text`; `read` gives the number that an operand
-    /// stands for. An operand without one picks nothing.
+    /// Whether a number is selected that is printed as `text`; `read` returns the number of an
+    /// operand. An operand that is not a number selects nothing.
     pub fn matches_number(&self, number: u64, text: &str, read: impl Fn(&str) -> Option<u64>) -> bool {
         self.matches_value(number, text, read, |one, other| Some(one.cmp(&other)))
     }
 
-    /// The same of a value that compares by `order`, which not all do: two are the same where they
-    /// are equal either way round.
+    /// The same for a value that is compared by `order`, which may be partial: two values are equal
+    /// if they compare as equal in both directions.
     pub fn matches_value<T: Copy>(
         &self,
         value: T,
@@ -86,7 +86,7 @@ impl Query {
         self.terms.iter().any(|term| is_same(term) || term.holds(text, with)) != self.negated
     }
 
-    /// What values are compared with, and whether by `<` and the like; patterns aside.
+    /// The operands, without patterns, and whether each is in a comparison.
     pub(super) fn operands(&self) -> impl Iterator<Item = (&str, bool)> {
         self.terms
             .iter()
@@ -137,8 +137,8 @@ impl Comparison {
     }
 }
 
-/// `*` stands for any run of characters, also none. After a mismatch only the last star needs to
-/// grow, because an earlier one could not match more than it did; so the work is bounded by the
+/// `*` matches any run of characters, including none. After a mismatch only the last star has to
+/// grow, because an earlier one could not match more than it did. So the work is bounded by the
 /// product of the lengths.
 fn wildcard(pattern: &str, text: &str) -> bool {
     let (p, t): (Vec<char>, Vec<char>) = (pattern.chars().collect(), text.chars().collect());
@@ -183,7 +183,7 @@ impl Value for Query {
     }
 }
 
-/// As it would be typed: a single text that would not read as itself is quoted.
+/// As it would be typed: a text that would not parse as itself is quoted.
 impl fmt::Display for Query {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(text) = self.literal() {

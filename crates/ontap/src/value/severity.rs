@@ -1,10 +1,10 @@
-//! How much an event matters.
+//! The severity of events.
 
 use super::{ValueError, plain_value};
 use std::fmt;
 use std::str::FromStr;
 
-/// The severity of an event, the gravest first: so `<=ERROR` picks errors and what is graver, as in
+/// The severity of an event, most severe first, so that `<=ERROR` selects errors and worse, as in
 /// ONTAP.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Severity {
@@ -16,14 +16,14 @@ pub enum Severity {
     Error,
     /// Normal, and worth knowing.
     Notice,
-    /// Of use in the search for a cause.
+    /// Useful for finding a cause.
     Informational,
     /// For developers.
     Debug,
 }
 
 impl Severity {
-    /// All of them, the gravest first.
+    /// All of them, most severe first.
     pub const ALL: [Severity; 6] = [
         Severity::Emergency,
         Severity::Alert,
@@ -33,7 +33,7 @@ impl Severity {
         Severity::Debug,
     ];
 
-    /// As the command line prints it.
+    /// The word on the command line.
     pub fn word(self) -> &'static str {
         match self {
             Severity::Emergency => "EMERGENCY",
@@ -45,7 +45,7 @@ impl Severity {
         }
     }
 
-    /// Its place, 0 for the gravest.
+    /// Its rank; 0 is the most severe.
     pub fn rank(self) -> u64 {
         self as u64
     }

@@ -8,9 +8,9 @@ use std::str::FromStr;
 /// A whole number and its unit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct UnitSize {
-    /// How many of the unit.
+    /// The number of units.
     pub number: u64,
-    /// What is counted.
+    /// The unit.
     pub unit: SizeUnit,
 }
 
@@ -19,9 +19,9 @@ pub struct UnitSize {
 pub enum SizeUnit {
     /// Bytes: a number without a unit, or with `B`.
     Bytes,
-    /// `K`, `KB`, `M`, `MB` … : the power (1 to 5) of 1000 or of 1024, as [`SizeUnits`] says.
+    /// `K`, `KB`, `M`, `MB` … : a power (1 to 5) of 1000 or of 1024, depending on [`SizeUnits`].
     Scaled(u8),
-    /// `KiB`, `MiB` … : the power (1 to 5) of 1024 whatever [`SizeUnits`] says.
+    /// `KiB`, `MiB` … : a power (1 to 5) of 1024, regardless of [`SizeUnits`].
     Binary(u8),
 }
 
@@ -30,7 +30,7 @@ pub enum SizeUnit {
 pub enum SizeUnits {
     /// 1 GB = 10^9 bytes.
     Decimal,
-    /// 1 GB = 2^30 bytes, as ONTAP has it.
+    /// 1 GB = 2^30 bytes, as in ONTAP.
     Binary,
 }
 
@@ -40,7 +40,7 @@ const RULE: &str = "is not a size: write a whole number and B, KB, MB, GB, TB or
                     such as 100GB";
 
 impl UnitSize {
-    /// The size in bytes, or nothing if that exceeds 64 bits.
+    /// The size in bytes, or `None` if that exceeds 64 bits.
     pub fn bytes(self, units: SizeUnits) -> Option<u64> {
         let factor: u64 = match (self.unit, units) {
             (SizeUnit::Bytes, _) => 1,
@@ -60,8 +60,8 @@ impl FromStr for UnitSize {
         let Some((number, unit)) = leading_number(text) else { return Err(ValueError::new(text, RULE)) };
         let unit = SizeUnit::read(unit).ok_or_else(|| ValueError::new(text, RULE))?;
         let size = number.map(|number| UnitSize { number, unit });
-        // The larger reading must fit, so that a size that was accepted once has a value under
-        // either setting.
+        // The larger interpretation must fit, so that an accepted size has a value with either
+        // setting.
         size.filter(|s| s.bytes(SizeUnits::Binary).is_some())
             .ok_or_else(|| ValueError::new(text, "is more than 2^64 bytes, the largest size"))
     }

@@ -1,4 +1,4 @@
-//! What a fixed policy group limits: `10000IOPS`, `300MB/s`, both in either order, or one of the
+//! The limits of a fixed policy group: `10000IOPS`, `300MB/s`, both in either order, or one of the
 //! words `INF`, `none` and `0`. Byte rates count in powers of ten (1 MB/s = 10^6 B/s), unlike
 //! sizes.
 
@@ -10,9 +10,9 @@ use std::str::FromStr;
 /// The value of `-max-throughput`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Throughput {
-    /// `INF`: no limit; what a group has from the start.
+    /// `INF`: no limit, the default of a group.
     Infinite,
-    /// `none`: takes a limit away.
+    /// `none`: removes a limit.
     None,
     /// `0`: no ceiling, or no floor.
     Zero,
@@ -20,8 +20,8 @@ pub enum Throughput {
     Limits(ThroughputLimits),
 }
 
-/// Operations and bytes per second; whichever is met first binds. At least one is present, and none
-/// is zero.
+/// Operations and bytes per second; the one that is reached first binds. At least one is present,
+/// and none is zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ThroughputLimits {
     /// Operations per second.
@@ -41,7 +41,7 @@ const RULE: &str = "is not a throughput: write whole numbers of IOPS, bytes per 
                     10000IOPS,300MB/s (units B/s, KB/s, MB/s, GB/s, TB/s in powers of ten), or INF, none or 0";
 
 impl Throughput {
-    /// The numbers, or nothing where nothing is limited.
+    /// The numbers, or `None` if nothing is limited.
     pub fn limits(self) -> Option<ThroughputLimits> {
         match self {
             Throughput::Limits(limits) => Some(limits),
@@ -49,8 +49,8 @@ impl Throughput {
         }
     }
 
-    /// How it compares as a ceiling: none at all is above every other. Nothing where neither is the
-    /// larger, as of IOPS and bytes per second.
+    /// Compares two ceilings: no ceiling is above all others. `None` if they are not comparable,
+    /// like IOPS and bytes per second.
     pub fn order(self, other: Throughput) -> Option<Ordering> {
         let rank = |of: Throughput| match of {
             Throughput::Zero => 0,
@@ -65,7 +65,7 @@ impl Throughput {
 }
 
 impl ThroughputLimits {
-    /// By the unit or the units that the other has; two must not contradict one another.
+    /// Compares in the units that the other has; two units must not contradict one another.
     fn order(self, other: ThroughputLimits) -> Option<Ordering> {
         let iops = other.iops.map(|other| self.iops.map(|iops| iops.cmp(&other)));
         let bytes = other.bytes_per_second.map(|other| self.bytes_per_second.map(|bytes| bytes.cmp(&other)));
@@ -79,17 +79,17 @@ impl ThroughputLimits {
 }
 
 impl MinThroughput {
-    /// A floor of these numbers; zero without any.
+    /// A floor with these numbers; zero if there are none.
     pub fn new(limits: ThroughputLimits) -> MinThroughput {
         MinThroughput(limits.into())
     }
 
-    /// The numbers, or nothing where nothing is promised.
+    /// The numbers, or `None` if nothing is promised.
     pub fn limits(self) -> Option<ThroughputLimits> {
         self.0.limits()
     }
 
-    /// How it compares as a floor, as [`Throughput::order`]: none at all is below every other.
+    /// Compares two floors, like [`Throughput::order`]: no floor is below all others.
     pub fn order(self, other: MinThroughput) -> Option<Ordering> {
         let or_zero = |of: MinThroughput| of.limits().map_or(Throughput::Zero, Throughput::Limits);
         or_zero(self).order(or_zero(other))
@@ -131,7 +131,7 @@ impl FromStr for Throughput {
     }
 }
 
-/// One side of the comma.
+/// One part of a value, between commas.
 enum Part {
     Iops(u64),
     Bytes(u64),
@@ -140,7 +140,8 @@ enum Part {
 impl Part {
     fn read(whole: &str, part: &str) -> Result<Part, ValueError> {
         let Some((number, unit)) = leading_number(part) else { return Err(ValueError::new(whole, RULE)) };
-        // A bare number is IOPS: the manual refuses it, shells in the field have taken it.
+        // A bare number is IOPS: the manual does not allow it, but shells in the field have
+        // accepted it.
         if unit.is_empty() || unit.eq_ignore_ascii_case("iops") {
             return match number {
                 Some(n) if n <= IOPS_MAX => Ok(Part::Iops(n)),
@@ -156,8 +157,8 @@ impl Part {
         }
     }
 
-    /// Proposes the unit that the typed one looks like: `300MB` or `300M` for `300MB/s`, `300iop`
-    /// for `300IOPS`.
+    /// Proposes the unit that resembles the typed one: `300MB/s` for `300MB` or `300M`, `300IOPS`
+    /// for `300iop`.
     fn unknown_unit(whole: &str, part: &str, unit: &str) -> ValueError {
         let error = ValueError::new(whole, RULE);
         let typed = unit.to_ascii_lowercase();
@@ -184,7 +185,7 @@ impl fmt::Display for Throughput {
 }
 
 impl fmt::Display for ThroughputLimits {
-    /// IOPS first; bytes in the largest unit that needs no fraction.
+    /// IOPS come first; bytes are in the largest unit that needs no fraction.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if let Some(iops) = self.iops {
             write!(f, "{iops}IOPS")?;

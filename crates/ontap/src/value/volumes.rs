@@ -4,14 +4,14 @@ use super::{ObjectName, Value, ValueError};
 use crate::word::Word;
 use std::fmt;
 
-/// Volumes that are named one after the other.
+/// A list of volumes.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VolumeList(pub Vec<VolumeName>);
 
-/// A volume, with its SVM where that was given.
+/// A volume, with its SVM if that was given.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct VolumeName {
-    /// The SVM; without one the only SVM is meant.
+    /// The SVM; if it is not given, there must be only one.
     pub vserver: Option<ObjectName>,
     /// The volume's name there.
     pub volume: ObjectName,
@@ -21,7 +21,7 @@ impl Value for VolumeList {
     const SYNTAX: &'static str = "<[vserver:]volume>,...|none";
     const CHOICES: &'static [&'static str] = &["none"];
 
-    /// In quotes `none` is a name.
+    /// In quotes, `none` is a name.
     fn from_word(word: &Word) -> Result<VolumeList, ValueError> {
         if !word.quoted && word.text.eq_ignore_ascii_case("none") {
             return Ok(VolumeList(Vec::new()));
