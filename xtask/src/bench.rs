@@ -1,8 +1,8 @@
-//! `cargo xtask bench`: what a release build costs beside the programs that people use today, on
-//! this machine, now.
+//! `cargo xtask bench`: compares a release build with the programs that people use today, on this
+//! machine.
 //!
-//! Nothing here is a test: figures depend on the machine and on what else it does. What counts are
-//! ratios of runs that took turns, so that a busy minute hits both.
+//! These are not tests: figures depend on the machine and on its other load. What counts are ratios
+//! of runs that alternate, so that a busy minute affects both sides.
 
 mod api;
 mod array;
@@ -102,7 +102,7 @@ impl Bench {
     }
 }
 
-/// The middle of the values, the mean of the middle two of an even number; 0 of none.
+/// The median; the mean of the middle two for an even number of values, and 0 for none.
 pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     let mut sorted: Vec<f64> = values.into_iter().collect();
     sorted.sort_by(f64::total_cmp);
@@ -113,7 +113,7 @@ pub fn median(values: impl IntoIterator<Item = f64>) -> f64 {
     }
 }
 
-/// A folder for the time of the bench.
+/// A folder that exists for the duration of the bench.
 struct Folder(PathBuf);
 
 impl Folder {
@@ -132,7 +132,7 @@ impl Drop for Folder {
     }
 }
 
-/// Says which of the programs is not here.
+/// Fails with the name of the first program that is missing.
 fn need(programs: &[&str]) -> Result<()> {
     match programs.iter().find(|program| !tools::has(program)) {
         Some(program) => bail!("{program} is not installed; `cargo xtask test` says how to get it"),
@@ -144,7 +144,7 @@ fn load_average() -> Result<String> {
     Ok(std::fs::read_to_string("/proc/loadavg").context("/proc/loadavg")?.trim().to_owned())
 }
 
-/// Data that cannot be compressed, on the disk.
+/// Writes incompressible data to disk.
 fn make_data(path: &Path, mib: u64) -> Result<()> {
     let mut random = File::open("/dev/urandom").context("/dev/urandom")?.take(mib << 20);
     let mut file = File::create(path).with_context(|| path.display().to_string())?;
@@ -159,7 +159,7 @@ fn release_build() -> Result<PathBuf> {
     Ok(target.join("release/seawall"))
 }
 
-/// What an example prints, built for release.
+/// The output of an example, in a release build.
 fn example(package: &str, name: &str, words: &[&str]) -> Result<String> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -179,7 +179,7 @@ fn succeed(command: &mut Command) -> Result<()> {
     if status.success() { Ok(()) } else { bail!("{}: {status}", line_of(command)) }
 }
 
-/// What a command that succeeds prints.
+/// The output of a command that succeeds.
 fn text_of(command: &mut Command) -> Result<String> {
     let output = command.stdin(Stdio::null()).output().with_context(|| line_of(command))?;
     if !output.status.success() {
@@ -188,14 +188,15 @@ fn text_of(command: &mut Command) -> Result<String> {
     Ok(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// What fio, or what speaks as it does, reports with `--output-format=json`; lines may be in front.
+/// The report of fio, or a compatible program, with `--output-format=json`; other lines may precede
+/// it.
 fn fio_json(command: &mut Command) -> Result<Value> {
     let text = text_of(command)?;
     let json = text.find('{').with_context(|| format!("{}: no JSON: {text}", line_of(command)))?;
     serde_json::from_str(&text[json..]).with_context(|| format!("{}: its JSON", line_of(command)))
 }
 
-/// A command as a person would type it, with the program's name alone.
+/// A command as a person would type it, with the bare name of the program.
 fn line_of(command: &Command) -> String {
     let program = Path::new(command.get_program()).file_name().unwrap_or(command.get_program());
     let words = std::iter::once(program).chain(command.get_args());

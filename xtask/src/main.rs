@@ -1,8 +1,8 @@
 //! The developers' commands: `cargo xtask test`, `cargo xtask tidy`, `cargo xtask bench`,
 //! `cargo xtask soak`.
 //!
-//! They drive the tools that are there (cargo, its test runners, Debian's packages) and need
-//! nothing installed by hand.
+//! They drive tools that are available (cargo, its test runners, Debian's packages); nothing has to
+//! be installed by hand.
 
 mod bench;
 mod soak;

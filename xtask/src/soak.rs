@@ -1,6 +1,6 @@
-//! `cargo xtask soak`: for long what the tests do briefly. The fuzz targets driven by a seeded
-//! generator, with the compiler that builds the rest; the store's power losses, seed after seed;
-//! the server killed again and again; documents, lines and requests that are nearly right.
+//! `cargo xtask soak`: long runs of what the tests do briefly. These are the fuzz targets driven by
+//! a seeded generator (with the normal compiler), simulated power losses of the store for many
+//! seeds, repeated kills of the server, and documents, lines and requests that are nearly valid.
 
 use crate::root;
 use anyhow::{Context as _, Result};
@@ -112,8 +112,8 @@ pub struct Nfs {
     seed: u64,
 }
 
-/// The properties of `soak nfs`. The first two are given a client's bytes and a server's in each
-/// case.
+/// The properties of `soak nfs`. In each case, the first two get bytes of a client and bytes of a
+/// server.
 const NFS_READERS: [&str; 3] = ["any_bytes_are_survived", "damaged_messages_are_survived", "any_record_is_survived"];
 
 /// The options of `soak requests`.
@@ -127,8 +127,8 @@ pub struct Requests {
     seed: u64,
 }
 
-/// The properties of `soak requests`: of values, the grammar of lines, queries, the fields that a
-/// query selects, and whole requests with their bodies.
+/// The properties of `soak requests`: values, the grammar of lines, queries, the selection of
+/// fields, and whole requests with bodies.
 const READERS: [&str; 10] = [
     "printed_limits_read_back",
     "printed_rates_and_sizes_read_back",
@@ -143,8 +143,8 @@ const READERS: [&str; 10] = [
 ];
 
 impl Soak {
-    /// Runs it at the lowest priority. False if something was found: the line that repeats it was
-    /// printed.
+    /// Runs it at the lowest priority. Returns false if something was found; the line that repeats
+    /// it has been printed.
     ///
     /// # Errors
     /// It cannot be built or started.
@@ -224,7 +224,7 @@ impl Import {
 impl Nfs {
     fn complete(&self, command: &mut Command) {
         command.args(["test", "--release", "--package", "nfs", "--package", "tree", "--lib", "--test", "wire", "--"]);
-        // Two, two and one input a case.
+        // Cases of the three properties have two, two and one input.
         let cases = self.inputs.div_ceil(5);
         command.args(NFS_READERS).env("PROPTEST_CASES", cases.to_string());
         command.env("PROPTEST_RNG_SEED", self.seed.to_string()).current_dir(root());
@@ -242,7 +242,7 @@ impl Requests {
 impl Kill {
     fn complete(&self, command: &mut Command) {
         command.args(["test", "--package", "seawall", "--test", "end_to_end", "--", "kill::", "kill_files::"]);
-        // One after the other: a start is timed.
+        // One at a time, because starts are timed.
         command.args(["--nocapture", "--test-threads", "1"]);
         command.env("SEAWALL_KILLS", self.kills.to_string()).env("SEAWALL_KILL_SEED", self.seed.to_string());
         command.current_dir(root());

@@ -1,12 +1,11 @@
-//! One step of a long command: its heading, its output passed on while it comes, its end and how
-//! long it took.
+//! One step of a long command: its heading, its output as it arrives, its result and its duration.
 
 use anyhow::{Context as _, Result};
 use std::io::{BufRead, BufReader, Write};
 use std::process::Command;
 use std::time::{Duration, Instant};
 
-/// What became of a step.
+/// The result of a step.
 #[derive(Debug)]
 pub struct Ended {
     /// Whether its exit code was 0.
@@ -17,7 +16,7 @@ pub struct Ended {
     pub took: Duration,
 }
 
-/// A stopwatch, started.
+/// A running stopwatch.
 pub struct Watch(Instant);
 
 impl Watch {
@@ -27,7 +26,7 @@ impl Watch {
         Watch(Instant::now())
     }
 
-    /// How long it runs.
+    /// The time since its start.
     pub fn elapsed(&self) -> Duration {
         self.0.elapsed()
     }
@@ -38,7 +37,7 @@ pub fn heading(text: &str) {
     println!("\n── {text} {}", "─".repeat(100usize.saturating_sub(text.chars().count() + 4)));
 }
 
-/// Runs a command to its end. What it prints is passed on line by line, both streams as one, and
+/// Runs a command to its end. Its output is passed on line by line, with both streams merged, and
 /// kept.
 ///
 /// # Errors
@@ -49,8 +48,7 @@ pub fn run(mut command: Command) -> Result<Ended> {
     let program = command.get_program().to_string_lossy().into_owned();
     command.stdin(std::process::Stdio::null()).stdout(writer.try_clone()?).stderr(writer);
     let mut child = command.spawn().with_context(|| format!("start {program}"))?;
-    // The pipe ends when nobody can write to it any more, and `command` still holds both of its
-    // ends.
+    // Reading ends when nobody can write to the pipe any more, and `command` still holds both ends.
     drop(command);
     let mut output = String::new();
     let mut lines = BufReader::new(reader);

@@ -1,9 +1,9 @@
-//! Counts of tests, read from what the runners print at their end.
+//! Counts of tests, parsed from the runners' output.
 
 use std::fmt;
 use std::ops::AddAssign;
 
-/// How many passed, failed and were skipped.
+/// Numbers of passed, failed and skipped tests.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Passed.
@@ -15,14 +15,14 @@ pub struct Tally {
 }
 
 impl Tally {
-    /// A check that is no test: one that passed or one that failed.
+    /// A check that is not a test, counted as one passed or one failed.
     pub fn of_check(good: bool) -> Tally {
         Tally { passed: u64::from(good), failed: u64::from(!good), skipped: 0 }
     }
 
-    /// What a runner says at its end: `cargo nextest`'s one line, or else the sum of `cargo test`'s
-    /// lines, one for each binary. With nextest lines of the second kind come too, in the output of
-    /// tests that failed, and count nothing.
+    /// Parses a runner's output: the summary line of `cargo nextest`, or else the sum of `cargo
+    /// test`'s lines, one for each binary. Output of nextest may also contain lines of the second
+    /// kind, from failed tests, which are ignored.
     ///
     /// ```text
     /// Summary [  1.203s] 12 tests run: 10 passed (1 slow), 1 failed, 1 timed out, 2 skipped
@@ -42,8 +42,7 @@ impl Tally {
         sum
     }
 
-    /// Adds `10 passed (1 slow)` or the like; what is neither passed, failed nor skipped is no test
-    /// that ran.
+    /// Adds a part such as `10 passed (1 slow)`; other kinds are not tests that ran.
     fn add_part(&mut self, part: &str) {
         let Some((count, kind)) = part.trim().split_once(' ') else { return };
         let Ok(count) = count.parse::<u64>() else { return };

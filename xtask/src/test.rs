@@ -1,10 +1,9 @@
-//! `cargo xtask test`: everything that must hold, one step after the other, and one line of counts
-//! at the end.
+//! `cargo xtask test`: every check and every test, step by step, and one line of counts at the end.
 //!
-//! A step that fails does not keep the later ones from running: one run shows all that is wrong. A
-//! test that skipped itself for want of a program leaves its name and reason in a file that this
-//! command names in the environment; the runner counts such a test as passed, so it is counted over
-//! here. With `CI=true` such a test fails instead.
+//! A step that fails does not prevent the later ones, so that one run shows everything that is
+//! wrong. A test that skips itself for lack of a program writes its name and reason to a file that
+//! this command names in the environment. The runner counts such a test as passed, so it is
+//! recounted here. With `CI=true` such a test fails instead.
 
 use crate::step::{self, Ended, Watch};
 use crate::tally::Tally;
@@ -14,20 +13,19 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::Duration;
 
-/// The environment's variable that names the file of skipped tests; `crates/cli/tests` writes to
-/// it.
+/// The environment variable with the file of skipped tests, which `crates/cli/tests` write to.
 const SKIPPED_VARIABLE: &str = "SEAWALL_TESTS_SKIPPED";
 
-/// One line of the table at the end.
+/// One line of the final table.
 struct Line {
     name: &'static str,
     tally: Tally,
     took: Duration,
-    /// A step that was not run, and why.
+    /// Why the step was not run, if it was not.
     unused: Option<&'static str>,
 }
 
-/// Runs all steps; whether all is well.
+/// Runs all steps; returns whether everything passed.
 ///
 /// # Errors
 /// A step could not be started.
@@ -43,8 +41,8 @@ pub fn run() -> Result<bool> {
         steps.tidy()?,
         steps
             .check("lint", cargo(&["clippy", "--workspace", "--all-targets", FEATURES, "--", "--deny", "warnings"]))?,
-        // What is built by default has a library for certificates alone. The whole workspace again,
-        // so that only what keys change is compiled anew; tests are built with all.
+        // The default build has a library for certificates only. The whole workspace is given, so
+        // that only what the keys change is compiled again; tests are built with all features.
         steps.check("default", cargo(&["clippy", "--workspace", "--bins", "--", "--deny", "warnings"]))?,
         steps.tests()?,
         steps.runner("doc tests", cargo(&["test", "--workspace", "--doc", FEATURES]))?,
@@ -65,7 +63,7 @@ pub fn run() -> Result<bool> {
 
 struct Steps {
     root: PathBuf,
-    /// Where tests that skip themselves say so.
+    /// The file of skipped tests.
     skipped: PathBuf,
 }
 
@@ -80,7 +78,7 @@ impl Steps {
     fn runner(&self, name: &'static str, command: Command) -> Result<Line> {
         let ended = self.command(name, command)?;
         let mut tally = Tally::of_output(&ended.output);
-        // A runner that could not even compile the tests counts none.
+        // If the tests could not even be compiled, the runner counts none.
         tally.failed += u64::from(!ended.good && tally.failed == 0);
         Ok(Line { name, tally, took: ended.took, unused: None })
     }
@@ -103,8 +101,7 @@ impl Steps {
         let mut line = Line { name: "tests", tally: Tally::default(), took: Duration::ZERO, unused: None };
         for arguments in test_runs(answers(cargo(&["nextest", "--version"]))) {
             let mut command = cargo(arguments);
-            // What people read is compared with what the repository holds, never renewed on the
-            // way.
+            // Snapshots of output are compared with the repository and never renewed here.
             command.env("INSTA_UPDATE", "no").env(SKIPPED_VARIABLE, &self.skipped);
             let run = self.runner("tests", command)?;
             line.tally += run.tally;
@@ -126,7 +123,8 @@ impl Steps {
         self.check("documents", command)
     }
 
-    /// Licences, banned and doubled packages, sources; not the advisories, which need a download.
+    /// Checks licences, banned and duplicate packages, and sources; not advisories, which require a
+    /// download.
     fn licences(&self) -> Result<Line> {
         let name = "licences";
         let unused = match () {
@@ -142,7 +140,7 @@ impl Steps {
 
     fn command(&self, name: &'static str, mut command: Command) -> Result<Ended> {
         step::heading(name);
-        // Counts are read from what comes, so it comes without colours.
+        // Without colours, because counts are parsed from the output.
         command.current_dir(&self.root).env("CARGO_TERM_COLOR", "never");
         step::run(command)
     }
@@ -154,11 +152,11 @@ impl Steps {
     }
 }
 
-/// All tests are run with pre-shared keys and Parquet, which a default build leaves out.
+/// All tests are run with pre-shared keys and Parquet, which the default build leaves out.
 const FEATURES: &str = "--features=seawall/psk,seawall/parquet";
 
-/// How all tests are run. Those in modules `alone` have the machine to themselves: nextest knows it
-/// from its configuration, without it they are a run of their own, one after the other.
+/// The test runs. Tests in modules `alone` must not run beside others: nextest's configuration says
+/// so; without nextest they are a separate run, one at a time.
 fn test_runs(nextest: bool) -> &'static [&'static [&'static str]] {
     const TOGETHER: &[&str] = &[
         "test",
@@ -188,7 +186,7 @@ fn cargo(arguments: &[&str]) -> Command {
     command
 }
 
-/// Whether a command is there and works.
+/// Whether a command exists and works.
 fn answers(mut command: Command) -> bool {
     let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
     quiet.status().is_ok_and(|status| status.success())

@@ -1,5 +1,5 @@
-//! `cargo xtask tidy`: the part of our style that can be checked. Each rule looks at one file, or
-//! at the manifests, and says what it found, where, and what to do.
+//! `cargo xtask tidy`: the parts of our style that can be checked. Each rule looks at one file, or
+//! at the manifests, and reports what it found, where, and what to do.
 
 mod crates;
 mod links;
@@ -15,20 +15,20 @@ use std::process::Command;
 /// A file of the repository.
 #[derive(Debug)]
 pub struct Source {
-    /// From the root, with slashes.
+    /// Its path from the root, with slashes.
     pub path: String,
-    /// All of it.
+    /// Its text.
     pub text: String,
 }
 
-/// Something that is not as it should be.
+/// A violation of a rule.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Finding {
     /// The file.
     pub path: String,
-    /// The line, from 1; 0 where it is about the whole file.
+    /// The line, counted from 1; 0 for the whole file.
     pub line: usize,
-    /// What, and what to do.
+    /// What is wrong, and what to do.
     pub what: String,
 }
 
@@ -41,7 +41,7 @@ impl fmt::Display for Finding {
     }
 }
 
-/// Everything that breaks a rule, file by file.
+/// All violations, file by file.
 ///
 /// # Errors
 /// The files cannot be listed or read.
@@ -57,7 +57,7 @@ pub fn findings(root: &Path) -> Result<Vec<Finding>> {
     Ok(found)
 }
 
-/// Every text file that the repository holds or would hold with the next commit.
+/// All text files that are in the repository, or would be with the next commit.
 fn sources(root: &Path) -> Result<Vec<Source>> {
     let listing = Command::new("git")
         .args(["ls-files", "-z", "--cached", "--others", "--exclude-standard"])
@@ -70,8 +70,7 @@ fn sources(root: &Path) -> Result<Vec<Source>> {
     let names = String::from_utf8(listing.stdout).context("names of files")?;
     let mut sources = Vec::new();
     for path in names.split('\0').filter(|path| !path.is_empty()) {
-        // A picture or the like is no text, and a file that was just removed is listed until the
-        // next commit.
+        // Pictures are not text, and a deleted file is listed until the next commit.
         if let Ok(text) = std::fs::read_to_string(root.join(path)) {
             sources.push(Source { path: path.to_owned(), text });
         }

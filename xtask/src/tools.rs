@@ -1,7 +1,7 @@
-//! The programs that tests use, and where they come from.
+//! The programs that tests use, and how they are installed.
 //!
-//! A test asks for what it needs itself and skips with a reason where it is missing; here
-//! everything missing is installed beforehand where that is possible: Debian's packages, as root.
+//! A test checks for its own needs and skips with a reason if something is missing. This module
+//! installs everything missing beforehand, if possible: Debian's packages, as root.
 
 use std::os::unix::fs::MetadataExt as _;
 use std::path::{Path, PathBuf};
@@ -12,7 +12,7 @@ use std::process::Command;
 pub struct Tool {
     /// The program's name.
     pub program: &'static str,
-    /// The Debian package that has it.
+    /// The Debian package that contains it.
     pub package: &'static str,
 }
 
@@ -20,11 +20,11 @@ const fn tool(program: &'static str, package: &'static str) -> Tool {
     Tool { program, package }
 }
 
-/// All of them: standard NBD clients, an NFS server and its clients, what makes file systems and
+/// All of them: standard NBD clients, an NFS server and clients, programs for file systems and
 /// volumes, databases, and a browser for the page.
 pub const TOOLS: [Tool; 38] = [
     tool("fio", "fio"),
-    // Its example job files, of which one stands for all.
+    // fio's example job files, represented by one of them.
     tool("/usr/share/doc/fio/examples/flow.fio", "fio-examples"),
     tool("nbdkit", "nbdkit"),
     tool("nbdinfo", "libnbd-bin"),
@@ -43,39 +43,39 @@ pub const TOOLS: [Tool; 38] = [
     tool("mkfs.ext4", "e2fsprogs"),
     tool("debugfs", "e2fsprogs"),
     tool("losetup", "mount"),
-    // An NFS server, in a network of its own, and clients.
+    // An NFS server, in a network namespace of its own, and clients.
     tool("ganesha.nfsd", "nfs-ganesha"),
     tool("/usr/share/doc/nfs-ganesha-vfs", "nfs-ganesha-vfs"),
     tool("rpcbind", "rpcbind"),
     tool("rpcinfo", "rpcbind"),
     tool("showmount", "nfs-common"),
     tool("nfs-ls", "libnfs-utils"),
-    // What the bench of the NFS client is built with.
+    // Needed to build the NFS client's bench.
     tool("/usr/include/nfsc/libnfs.h", "libnfs-dev"),
     tool("ip", "iproute2"),
     tool("nsenter", "util-linux"),
     tool("unshare", "util-linux"),
     tool("chromium", "chromium"),
-    // What looks at the page in it.
+    // Drives the browser.
     tool("node", "nodejs"),
     tool("npm", "npm"),
-    // Servers for the order-entry load; the package of that name depends on the newest version's.
+    // Servers for the order-entry load; the package of that name depends on the newest version.
     tool("/usr/lib/postgresql", "postgresql"),
     tool("mariadbd", "mariadb-server"),
     tool("prometheus", "prometheus"),
     tool("promtool", "prometheus"),
     tool("curl", "curl"),
-    // What sees the server's system calls.
+    // Shows the server's system calls.
     tool("strace", "strace"),
-    // What makes the environment of ONTAP's client; the package has no program.
+    // Makes the environment of ONTAP's client; the package has no program.
     tool("/usr/share/doc/python3-venv", "python3-venv"),
 ];
 
-/// Packages of npm that tests use, in exactly these versions; neither needs another.
+/// npm packages that tests use, in exactly these versions; neither depends on another.
 const NODE_PACKAGES: [&str; 2] = ["axe-core@4.14.1", "playwright-core@1.65.1"];
 
-/// Puts [`NODE_PACKAGES`] into `target/node`, where the test of the pages looks for them. Never
-/// fails: that test says itself that it has not what it needs.
+/// Installs [`NODE_PACKAGES`] in `target/node`, where the tests of the pages look for them. Never
+/// fails, because those tests report what is missing.
 pub fn provide_node_packages() {
     let folder = crate::root().join("target/node");
     let line = || format!("npm install --prefix {} {}", folder.display(), NODE_PACKAGES.join(" "));
@@ -96,14 +96,14 @@ pub fn provide_node_packages() {
     }
 }
 
-/// The official client of ONTAP's REST interface, what makes requests of its document with the
-/// library that makes the same ones in one version only, the oracle for a cache's misses, and a
-/// reader of Parquet: in exactly these versions.
+/// The official client of ONTAP's REST interface; a generator of requests from its document, with
+/// the library whose version determines them; the oracle for a cache's misses; and a reader of
+/// Parquet. All are of exactly these versions.
 const PYTHON_PACKAGES: [&str; 5] =
     ["netapp-ontap==9.19.1.0", "schemathesis==4.32.5", "hypothesis==6.170.17", "libcachesim==0.3.5", "duckdb==2.0.1"];
 
 /// Makes a virtual environment with [`PYTHON_PACKAGES`] in `target/python`, where tests look for
-/// them. Never fails: those tests say themselves that they have not what they need.
+/// them. Never fails, because those tests report what is missing.
 pub fn provide_python_packages() {
     let folder = crate::root().join("target/python");
     let (stamp, packages) = (folder.join("installed"), PYTHON_PACKAGES.join(" "));
@@ -127,18 +127,18 @@ pub fn provide_python_packages() {
 /// Whether a program of that name is on the path.
 pub fn has(program: &str) -> bool {
     let path = std::env::var_os("PATH").unwrap_or_default();
-    // Some lie where only root looks.
+    // Some programs are only in root's path.
     let system = ["/usr/sbin", "/sbin"].map(PathBuf::from);
     std::env::split_paths(&path).chain(system).any(|folder| folder.join(program).exists())
 }
 
-/// Those that are not there.
+/// The tools that are missing.
 pub fn missing() -> Vec<Tool> {
     TOOLS.into_iter().filter(|tool| !has(tool.program)).collect()
 }
 
-/// Installs what is missing where that can be done, and says what was done and what stays missing.
-/// Never fails: a test whose tool is missing says so itself.
+/// Installs what is missing if possible, and reports what was installed and what is still missing.
+/// Never fails, because a test reports a missing tool itself.
 pub fn provide() {
     let missing = missing();
     if missing.is_empty() {
@@ -155,8 +155,8 @@ pub fn provide() {
         println!("not root; tests that need them are skipped. To have them: sudo {by_hand}");
     } else {
         println!("installing: {by_hand}");
-        // The lists may be old or absent; reading them anew takes seconds, so only where it did not
-        // work without.
+        // The package lists may be old or absent. Reading them takes seconds, so it is done only if
+        // the installation failed.
         if !install(&packages) && apt(&["update"]) {
             install(&packages);
         }

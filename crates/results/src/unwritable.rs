@@ -1,12 +1,5 @@
-<<<<<<< HEAD:crates/results/src/unwritable.rs
 //! A results database beside which nothing can be written: on a file system that is mounted read
 //! only, or in a folder of another user.
-=======
-//! Opens a file if nothing can be written beside it: on a read-only file system, or in a folder
-//! that the user cannot write. SQLite needs a log and its index to read our files, unless it is
-//! told that the file does not change. It cannot change unless a program has it open already, and
-//! then the log exists.
->>>>>>> e339397b (Write the comments of the results database in plain English):crates/results/src/immutable.rs
 
 use super::{Error, Results, functions, schema};
 use rusqlite::ErrorCode;
@@ -26,25 +19,7 @@ pub(super) fn open(path: &Path) -> Result<Results, Error> {
     let connection = immutable::open(path).map_err(sqlite)?;
     schema::check(&connection, path)?;
     functions::register(&connection).map_err(sqlite)?;
-<<<<<<< HEAD:crates/results/src/unwritable.rs
     Ok(Results { connection, path: path.into(), name: immutable::uri(path) })
-=======
-    Ok(Results { connection, path: path.into(), name })
-}
-
-/// The path as a URI that marks the file as immutable; characters with a meaning in URIs are
-/// escaped.
-fn uri(path: &Path) -> PathBuf {
-    let mut uri = String::from("file:");
-    for byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'/' | b'.' | b'-' | b'_' => uri.push(char::from(*byte)),
-            byte if byte.is_ascii_alphanumeric() => uri.push(char::from(*byte)),
-            byte => uri.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    PathBuf::from(uri + "?immutable=1")
->>>>>>> e339397b (Write the comments of the results database in plain English):crates/results/src/immutable.rs
 }
 
 #[cfg(test)]

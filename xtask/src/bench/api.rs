@@ -1,5 +1,5 @@
-//! `cargo xtask bench api`: what administration by REST takes with many volumes and policies, and
-//! what the data path notices of it. The client is `api.py` beside this file.
+//! `cargo xtask bench api`: the cost of administration by REST with many volumes and policies, and
+//! its effect on the data path. The client is `api.py` in this folder.
 
 use super::{Folder, load_average, need, release_build};
 use crate::step::Watch;
@@ -8,7 +8,7 @@ use std::io::{BufRead as _, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
-/// The client of NBD that the tests have, and what is asked by it and by REST.
+/// The tests' NBD client, followed by the client of this bench.
 const CLIENT: &str =
     concat!(include_str!("../../../crates/cli/tests/end_to_end/nbd_client.py"), include_str!("api.py"));
 
@@ -36,7 +36,7 @@ pub struct Api {
     program: Option<PathBuf>,
 }
 
-/// A server on a pool, and what its client needs.
+/// A server with a pool, and what its client needs.
 struct Server {
     child: Child,
     port: String,
@@ -118,7 +118,7 @@ impl Pool<'_> {
         command
     }
 
-    /// Serves a pool of that name until it is dropped; it answers when this returns.
+    /// Serves a pool of that name until it is dropped; returns when the server answers.
     fn serve(&self, name: &str) -> Result<Server> {
         let mut command = self.seawall();
         command.args(["serve", "--pool", name, "--create", "--rest", "127.0.0.1:0", "--listen"]);
@@ -151,7 +151,7 @@ impl Pool<'_> {
         if command.status()?.success() { Ok(()) } else { bail!("a command was refused; see above") }
     }
 
-    /// What a part of the client prints.
+    /// The output of a part of the client.
     fn ask(&self, server: &Server, part: &[&str]) -> Result<String> {
         let mut command = Command::new("python3");
         command.args(["-c", CLIENT, part[0], &server.port, &server.password]).args(&part[1..]);
@@ -162,7 +162,7 @@ impl Pool<'_> {
         Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
     }
 
-    /// fio reads a LUN at depth 32.
+    /// Has fio read a LUN at depth 32.
     fn load(&self, seconds: u32) -> Result<Load> {
         let mut command = Command::new("fio");
         command.args(["--name=load", "--ioengine=nbd", "--rw=randread", "--bs=4k", "--iodepth=32", "--size=64m"]);
@@ -172,11 +172,11 @@ impl Pool<'_> {
     }
 }
 
-/// fio under way.
+/// A running fio.
 struct Load(Child);
 
 impl Load {
-    /// Its rate at its end, in IOPS: field 8 of its terse output.
+    /// Waits for its end; returns its rate in IOPS, field 8 of fio's terse output.
     fn rate(self) -> Result<f64> {
         let output = self.0.wait_with_output()?;
         let text = String::from_utf8_lossy(&output.stdout).into_owned();
@@ -185,7 +185,7 @@ impl Load {
         rate.with_context(|| format!("fio: {text}"))
     }
 
-    /// Ends it, and tells its rate.
+    /// Stops it, and returns its rate.
     fn stopped(self) -> Result<f64> {
         let id = self.0.id().to_string();
         Command::new("kill").args(["-INT", &id]).status().context("kill")?;
@@ -193,7 +193,7 @@ impl Load {
     }
 }
 
-/// Seconds of processor time that the data thread has used.
+/// Processor time that the data thread has used, in seconds.
 fn data_thread(server: &Server) -> Result<f64> {
     let tasks = PathBuf::from(format!("/proc/{}/task", server.child.id()));
     for task in std::fs::read_dir(&tasks)? {

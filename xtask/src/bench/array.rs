@@ -1,9 +1,9 @@
-//! `cargo xtask bench array`: what the simulator of arrays does in a second, and the policies of
-//! its caches beside libcachesim.
+//! `cargo xtask bench array`: the speed of the simulator of arrays, and the policies of its caches
+//! compared with libcachesim's.
 //!
-//! What is asked: 10 million events a second of one core with a gate and a cache, 3 million
-//! finished requests a second on one station, 1 million on the A700's stages with gate and tape, a
-//! table of three hosts and ten runs within a second, and at most 1 GB for a day of a hundred
+//! The requirements: 10 million events per second on one core with a gate and a cache, 3 million
+//! completed requests per second on one station, 1 million on the A700's stages with gate and tape,
+//! a table of three hosts and ten runs within a second, and at most 1 GB for a day of a hundred
 //! volumes.
 
 use super::{example, libcachesim, load_average};
@@ -18,7 +18,7 @@ pub struct Array {
     only: Option<String>,
 }
 
-/// A figure, at least or at most so much.
+/// The required figures: name, whether it is a minimum, value and unit.
 const ASKED: [(&str, bool, f64, &str); 5] = [
     ("a700_cache_gate_events", true, 10e6, "events a second with gate and cache"),
     ("station_requests", true, 3e6, "finished requests a second on one station"),
@@ -62,7 +62,7 @@ impl Array {
     }
 }
 
-/// The most memory of a day of a hundred volumes, at most so many MB.
+/// Most memory for a day of a hundred volumes, in MB.
 const MEMORY_MB: f64 = 1000.0;
 
 fn memory() -> Result<()> {
@@ -75,10 +75,10 @@ fn memory() -> Result<()> {
     Ok(())
 }
 
-/// Pages of the cache that the example `policies` plays.
+/// Cache size of the example `policies`, in pages.
 const POLICIES_PAGES: u64 = 2000;
 
-/// Requests a second and misses of ours and of libcachesim, on the same trace.
+/// Requests per second and misses of our policies and libcachesim's, on the same trace.
 fn policies() -> Result<()> {
     let trace = root().join("target/bench-array-trace.txt");
     let word = trace.to_string_lossy().into_owned();

@@ -1,14 +1,14 @@
-//! `cargo xtask bench before COMMIT`: this tree's build beside that of another commit, on this
-//! machine, now.
+//! `cargo xtask bench before COMMIT`: compares this tree's build with that of another commit, on
+//! this machine.
 //!
 //! ```text
 //!   turn 1   now, before      turn 2   before, now      turn 3   now, before      …
 //!            └── a pair ──┘            └── a pair ──┘
 //! ```
-//! Both have the same work, one after the other, and take turns at being first, so that a busy
-//! minute or a warm processor favours neither. A pair gives the ratio of the two rates; of the
-//! ratios' logarithms there is a mean, and the interval that it lies in with 95 % (Student's t).
-//! Where the interval has 1 in it, nothing was shown to have changed.
+//! Both do the same work one after the other, and take turns at being first, so that a busy minute
+//! or a warm processor favours neither. Each pair gives the ratio of the two rates. The result is
+//! the mean of the ratios' logarithms, with its 95 % confidence interval (Student's t). If the
+//! interval contains a ratio of 1, no change was shown.
 
 use super::qos::Pool;
 use super::served::children_seconds;
@@ -51,14 +51,14 @@ enum Row {
 
 const ROWS: [Row; 5] = [Row::EngineNull, Row::EngineCached, Row::Ramp, Row::Nbd, Row::Qos];
 
-/// What a ramp is asked for.
+/// The target rate of a ramp.
 const IOPS: u64 = 150_000;
 
-/// Of a build what the rows need.
+/// A build, and what the rows need of it.
 struct Build {
     program: PathBuf,
     folder: PathBuf,
-    /// Its servers, where a row reads from one: without a policy, and with.
+    /// Its servers, for rows that read from one: without a policy, and with one.
     pools: Vec<Pool>,
 }
 
@@ -66,7 +66,7 @@ impl Before {
     /// Builds both, runs the rows and prints a line for each.
     ///
     /// # Errors
-    /// A program is missing or failed, or a row got slower by more than chance.
+    /// A program is missing or failed, or a row became slower by more than chance.
     pub fn run(&self) -> Result<()> {
         let rows: Vec<Row> = ROWS.into_iter().filter(|row| self.only.is_empty() || self.only.contains(row)).collect();
         let serves = rows.iter().any(|row| matches!(row, Row::Nbd | Row::Qos));
@@ -107,7 +107,7 @@ impl Before {
         if slower.is_empty() { Ok(()) } else { bail!("slower by more than chance: {}", slower.join(", ")) }
     }
 
-    /// How much one run of a build did in a second.
+    /// The rate of one run of a build.
     fn rate(&self, row: Row, build: &Build) -> Result<f64> {
         let seconds = self.turns.seconds;
         let engine = |more: &[&str]| {
@@ -160,7 +160,7 @@ impl Build {
         command
     }
 
-    /// Requests of a ramp for each second of a processor.
+    /// Requests of a ramp per second of processor time.
     fn ramp(&self, seconds: u64) -> Result<f64> {
         let _ = std::fs::remove_dir_all(self.folder.join("ramp"));
         let mut command = self.command("ramp");
@@ -171,7 +171,7 @@ impl Build {
         let before = children_seconds()?;
         let output = command.stdin(Stdio::null()).output().with_context(|| line_of(&command))?;
         let after = children_seconds()?;
-        // Whatever the verdict: storage that takes no time passes, or the exit code says no.
+        // The verdict does not matter: storage that takes no time passes, or the exit code says no.
         if !matches!(output.status.code(), Some(0 | 1)) {
             bail!("{}: {}", line_of(&command), String::from_utf8_lossy(&output.stderr));
         }
@@ -179,7 +179,7 @@ impl Build {
     }
 }
 
-/// The program of a commit, built in a working tree of its own.
+/// The program of a commit, built in a worktree of its own.
 fn built(commit: &str, folder: &Path) -> Result<PathBuf> {
     let tree = std::path::absolute(folder)?.join("tree");
     let git = |words: &[&str]| {
@@ -190,7 +190,7 @@ fn built(commit: &str, folder: &Path) -> Result<PathBuf> {
     let name = tree.display().to_string();
     succeed(&mut git(&["worktree", "add", "--force", "--detach", &name, commit]))?;
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
-    // Beside the folder, which goes: the next comparison builds what changed.
+    // Outside of the folder, which is deleted: the next comparison builds only what changed.
     let target = root().join("target/before");
     let mut build = Command::new(cargo);
     build.args(["build", "--release", "--package", "seawall"]).current_dir(&tree).env("CARGO_TARGET_DIR", &target);
@@ -208,7 +208,7 @@ fn iops(mut command: Command) -> Result<f64> {
     json["jobs"][0]["read"]["iops"].as_f64().with_context(|| format!("{}: no rate: {json}", line_of(&command)))
 }
 
-/// The mean of ratios, and the interval that it lies in with 95 %.
+/// The mean of ratios, and its 95 % confidence interval.
 fn paired(ratios: &[f64]) -> (f64, [f64; 2]) {
     let n = ratios.len() as f64;
     let mean = ratios.iter().map(|ratio| ratio.ln()).sum::<f64>() / n;
@@ -220,8 +220,8 @@ fn paired(ratios: &[f64]) -> (f64, [f64; 2]) {
     (mean.exp(), [(mean - half).exp(), (mean + half).exp()])
 }
 
-/// What Student's t is below with 97.5 %, from one degree of freedom on; of more than 30 it is
-/// hardly less than the last.
+/// The 97.5 % quantile of Student's t, from one degree of freedom on; beyond 30 it is hardly less
+/// than the last value.
 const T_975: [f64; 30] = [
     12.706, 4.303, 3.182, 2.776, 2.571, 2.447, 2.365, 2.306, 2.262, 2.228, 2.201, 2.179, 2.160, 2.145, 2.131, 2.120,
     2.110, 2.101, 2.093, 2.086, 2.080, 2.074, 2.069, 2.064, 2.060, 2.056, 2.052, 2.048, 2.045, 2.042,

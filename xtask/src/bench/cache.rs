@@ -1,10 +1,10 @@
-//! `cargo xtask bench cache`: the policies of the server's cache on what a real database asked of
-//! its storage.
+//! `cargo xtask bench cache`: the policies of the server's cache on the requests of a real
+//! database.
 //!
-//! A PostgreSQL of the bench's own runs the loads of `cache/loads.rs`. What its processes read and
-//! write below their buffers is recorded, and played by the example `recorded` of the crate `cache`
-//! through caches of three sizes, beside the fewest misses that are possible. Where libcachesim is
-//! installed it plays the same.
+//! A PostgreSQL server of the bench's own runs the loads of `cache/loads.rs`. The reads and writes
+//! of its processes, below its buffers, are recorded. The example `recorded` of the crate `cache`
+//! then plays them through caches of three sizes, and computes the fewest possible misses. If
+//! libcachesim is installed, it plays the same trace.
 
 mod loads;
 
@@ -72,7 +72,7 @@ impl Cache {
         Ok(())
     }
 
-    /// Records the loads, and says where the traces are.
+    /// Records the loads; returns the traces.
     fn record(&self, folder: &Path) -> Result<Vec<PathBuf>> {
         if !tools::has("strace") {
             bail!("strace is not installed, which records what the server asks for: apt-get install strace");
@@ -100,14 +100,14 @@ fn load_tables(cluster: &Cluster) -> Result<()> {
     cluster.make()?;
     let served = cluster.serve(&[], &SETTINGS)?;
     let mut tables = cluster.client("pgbench", "postgres");
-    // Made by the server, with keys.
+    // The server makes the tables, with keys.
     text_of(tables.args(["-i", "-q", "-I", "dtGp", "-s", &SCALE.to_string()]))?;
     TABLES.iter().try_for_each(|sql| cluster.sql(sql))?;
     cluster.stop()?;
     served.ended()
 }
 
-/// Runs a load on a server that is started for it, and makes a table of what it asked for.
+/// Runs a load on a server that is started for it, and makes a table of its requests.
 fn recorded(cluster: &Cluster, load: &Load, seed: u32) -> Result<String> {
     let script = cluster.folder.with_file_name(format!("{}.sql", load.name));
     std::fs::write(&script, load.script()).with_context(|| script.display().to_string())?;
@@ -120,14 +120,14 @@ fn recorded(cluster: &Cluster, load: &Load, seed: u32) -> Result<String> {
     let recorder = Recorder::into(folder.0.clone())?;
     let served = cluster.serve(&recorder.words(), &SETTINGS)?;
     let done = text_of(&mut pgbench);
-    // Not killed: what is recorded is whole when all have ended.
+    // Not killed: recordings are complete only when all processes have ended.
     cluster.stop()?;
     served.ended()?;
     done?;
     recorder.table(&cluster.data())
 }
 
-/// What came of a trace.
+/// The results of a trace.
 struct Played {
     reads: String,
     pages: String,
@@ -136,7 +136,7 @@ struct Played {
 }
 
 impl Played {
-    /// Plays it; the numbers of its pages go to a file.
+    /// Plays a trace, and writes the numbers of its pages to a file.
     fn of(trace: &Path, numbers: &Path) -> Result<Played> {
         let words = [trace, numbers].map(|path| std::path::absolute(path).map(|path| path.display().to_string()));
         let [trace, numbers] = words;
@@ -162,7 +162,8 @@ impl Played {
         }
     }
 
-    /// By how many points libcachesim's misses are other, the most of each policy so far.
+    /// Compares the misses with libcachesim's; keeps the largest difference of each policy, in
+    /// percentage points.
     fn compare(&self, numbers: &Path, apart: &mut BTreeMap<String, f64>) -> Result<()> {
         let sizes: Vec<u64> = self.misses.keys().copied().collect();
         for row in libcachesim::play(numbers, 1, &sizes)? {

@@ -1,8 +1,8 @@
-//! `cargo xtask bench classics`: the classic tools' front ends beside `seawall fio` and fio, on the
-//! same file.
+//! `cargo xtask bench classics`: the classic tools' front ends compared with `seawall fio` and fio,
+//! on the same file.
 //!
-//! Runs take turns (ours, `seawall fio`, fio, ours, …); a figure is the median of its runs, a ratio
-//! that of the medians.
+//! Runs alternate (ours, `seawall fio`, fio, ours, …). A figure is the median of its runs; a ratio
+//! is that of the medians.
 
 use super::served::children_seconds;
 use super::turns::{Data, Turns};
@@ -28,16 +28,16 @@ pub struct Classics {
     reads: u64,
 }
 
-/// What one run came to: requests a second, and processor time of a request in microseconds.
+/// The result of a run: requests per second, and processor time per request in microseconds.
 struct Done {
     iops: f64,
     cpu_us: f64,
 }
 
-/// Finds requests a second, and requests where they are counted, in what a tool said.
+/// Finds the rate, and the number of requests if it is reported, in a tool's output.
 type Reader = fn(&str) -> Option<(f64, Option<f64>)>;
 
-/// The file that all read.
+/// The file that all tools read.
 const FILE: &str = "RANREAD.DAT";
 
 impl Classics {
@@ -82,7 +82,7 @@ impl Classics {
         Ok(())
     }
 
-    /// A batch of RanRead, and as many jobs that read as often.
+    /// A batch of RanRead, and as many jobs with as many reads.
     fn ranread(&self, seawall: &Path, folder: &Path, file: &Path) -> Result<()> {
         let (processes, reads) = (self.processes.to_string(), self.reads.to_string());
         let batch = ["ranread", "run", "db", &processes, &reads];
@@ -119,7 +119,7 @@ impl Classics {
         self.timed(command, json)
     }
 
-    /// Runs a command; `read` finds requests a second and requests in what it said and in its
+    /// Runs a command; `read` finds the rate and the number of requests in its output and its
     /// folder.
     fn timed(&self, mut command: Command, read: Reader) -> Result<Done> {
         let before = children_seconds()?;
@@ -132,7 +132,7 @@ impl Classics {
     }
 }
 
-/// The middle of each column, printed.
+/// Prints and returns the median of each column.
 fn told(names: [&str; 3], runs: &[[Done; 3]]) -> [Done; 3] {
     [0, 1, 2].map(|at| {
         let of = |figure: fn(&Done) -> f64| median(runs.iter().map(|run| figure(&run[at])));
@@ -154,14 +154,14 @@ fn judged(what: &str, ratio: f64, least: f64, most: f64) {
     println!("  {what}: {ratio:.3} ({bound}): {verdict}");
 }
 
-/// Orion's maximum, of the only point; it does not say how many requests that were.
+/// Orion's maximum, of its only point; the number of requests is not reported.
 fn best_iops(said: &str) -> Option<(f64, Option<f64>)> {
     let line = said.lines().find_map(|line| line.strip_prefix("Maximum Small IOPS="))?;
     let iops: f64 = line.split_whitespace().next()?.parse().ok()?;
     Some((iops, None))
 }
 
-/// `128,000 requests, p50 …; 3,035 IOPS by the clock`.
+/// Parses `128,000 requests, p50 …; 3,035 IOPS by the clock`.
 fn clocked(said: &str) -> Option<(f64, Option<f64>)> {
     let line = said.lines().find(|line| line.contains(" IOPS by the clock"))?;
     let number = |text: &str| text.trim().replace(',', "").parse().ok();
@@ -170,7 +170,7 @@ fn clocked(said: &str) -> Option<(f64, Option<f64>)> {
     Some((iops, Some(requests)))
 }
 
-/// Reads of a report of fio.
+/// The reads in a report of fio.
 fn json(said: &str) -> Option<(f64, Option<f64>)> {
     let report = said.get(said.find('{')?..=said.rfind('}')?)?;
     let json: Value = serde_json::from_str(report).ok()?;

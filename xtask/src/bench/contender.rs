@@ -1,4 +1,4 @@
-//! The servers of a comparison, started with data behind them.
+//! The servers of a comparison, started with data.
 
 use super::served::Served;
 use super::{line_of, succeed};
@@ -9,16 +9,16 @@ use std::process::Command;
 /// nbdkit with its memory plugin.
 pub(super) const MEMORY: &str = "nbdkit memory";
 
-/// A rival with a file in it.
+/// A competing server with a file.
 pub(super) struct Contender {
     pub(super) served: Served,
     pub(super) uri: String,
-    /// How it was started, for the reader.
+    /// The command that started it, for the report.
     pub(super) line: String,
 }
 
 impl Contender {
-    /// nbdkit's file plugin, or qemu-nbd, on `data`; or nbdkit's memory plugin with a copy of it.
+    /// nbdkit's file plugin or qemu-nbd on `data`, or nbdkit's memory plugin with a copy of it.
     pub(super) fn rival(folder: &Path, name: &str, data: &Path) -> Result<Contender> {
         let stem = data.file_name().unwrap_or_default().to_string_lossy();
         let socket = folder.join(format!("{}-{stem}.sock", name.replace(' ', "-")));
@@ -44,24 +44,24 @@ impl Contender {
     }
 }
 
-/// Our server, and an administrator's commands to it.
+/// Our server, and how to give it commands.
 pub(super) struct Ours {
     pub(super) served: Served,
     seawall: PathBuf,
     pool: PathBuf,
-    /// How it was started, for the reader.
+    /// The command that started it, for the report.
     pub(super) line: String,
 }
 
-/// A ceiling that no machine reaches, so that the gate counts and never holds back.
+/// A ceiling that no machine reaches, so that the gate counts but never holds back.
 const NEVER_REACHED: &str = "qos policy-group create never -vserver svm01 -max-throughput 100000000IOPS,1000000MB/s";
 
-/// A volume with room for all that is measured: it is thin.
+/// A volume with room for everything that is measured; it is thin-provisioned.
 const VOLUME: &str = "volume create -vserver svm01 -volume vol1 -size 1TB";
 
 impl Ours {
-    /// A server with that configuration on a new pool with these settings: a volume under a ceiling
-    /// that is never reached.
+    /// Starts a server with that configuration on a new pool with these settings, with a volume
+    /// under a ceiling that is never reached.
     pub(super) fn start(seawall: &Path, pool: &Path, settings: &str, config: &str) -> Result<Ours> {
         std::fs::create_dir(pool)?;
         std::fs::write(pool.join("seawall.toml"), settings)?;
@@ -75,7 +75,7 @@ impl Ours {
         }
         let settings = format!("{settings}{config}").trim().replace('\n', ", ");
         let line = format!("{}\n          ({settings}; {NEVER_REACHED})", line_of(&command));
-        // It takes commands last, so whoever is heard there has everything else.
+        // The control socket opens last, so the server is ready when it answers.
         let served = Served::start(command, &pool.join("control.sock"))?;
         let ours = Ours { served, seawall: seawall.into(), pool: pool.into(), line };
         ours.order("vserver create -vserver svm01")?;
@@ -98,12 +98,12 @@ impl Ours {
         format!("nbd+unix:///svm01:%2Fvol%2Fvol1%2F{lun}?socket={}", socket.display())
     }
 
-    /// Where it listens.
+    /// The socket that it listens on.
     pub(super) fn socket(&self) -> PathBuf {
         self.pool.join("nbd.sock")
     }
 
-    /// Gives the server an administrator's command.
+    /// Gives the server a command.
     pub(super) fn order(&self, order: &str) -> Result<()> {
         succeed(Command::new(&self.seawall).arg("shell").arg("--pool").arg(&self.pool).arg("-c").arg(order))
     }

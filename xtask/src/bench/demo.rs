@@ -1,4 +1,4 @@
-//! `cargo xtask bench demo`: what a newcomer waits for beside the disk.
+//! `cargo xtask bench demo`: how long a newcomer waits, apart from the disk.
 //!
 //! ```text
 //! start ──► filling … filled ──► measuring … measured ──► first second
@@ -24,7 +24,7 @@ pub struct Demo {
     runs: u32,
 }
 
-/// What the demo says at the end of each stretch, and whether the time until then is ours to save.
+/// What the demo prints at the end of each step, and whether we can shorten the step.
 const STRETCHES: [(&str, &str, bool); 5] = [
     ("start", "filling", true),
     ("filling the volumes", "filled", false),
@@ -33,14 +33,14 @@ const STRETCHES: [(&str, &str, bool); 5] = [
     ("to the first second, its own length left out", "0:01 ", true),
 ];
 
-/// Seconds that are ours at most, beside the disk's filling and the measuring.
+/// Most seconds for which we are responsible, apart from filling and measuring.
 const OURS_MOST: f64 = 3.0;
 
 impl Demo {
-    /// Runs it and prints the stretches.
+    /// Runs the demo and prints its steps.
     ///
     /// # Errors
-    /// The demo failed or says other things than expected.
+    /// The demo failed, or printed something unexpected.
     pub fn run(&self) -> Result<()> {
         let seawall = release_build()?;
         let folder = Folder::make(&root().join("target/bench"))?;
@@ -73,7 +73,7 @@ impl Demo {
     }
 }
 
-/// Plays the demo as a newcomer does and prints what became of the floors, the last of its
+/// Plays the demo as a newcomer does, and prints the results of the floors, the last of its
 /// criteria.
 fn play_whole(seawall: &Path, folder: &Folder, run: u32) -> Result<()> {
     let mut command = Command::new(seawall);

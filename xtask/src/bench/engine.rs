@@ -1,9 +1,9 @@
-//! `cargo xtask bench engine`: the load engine beside fio, the same command line for both.
+//! `cargo xtask bench engine`: the load engine compared with fio, with the same command line.
 //!
-//! Runs take turns (ours, fio, ours, …); a figure is the median of its runs, a ratio that of the
-//! medians. Processor time is what the system counted for the whole process, from its start to its
-//! end, for both alike. Memory is the most that was resident. The stall is real: nbdkit is stopped
-//! by a signal for half a second while both read from it.
+//! Runs alternate (ours, fio, ours, …). A figure is the median of its runs; a ratio is that of the
+//! medians. Processor time is what the system counted for the whole process from start to end, for
+//! both. Memory is the peak resident size. The stall is real: a signal stops nbdkit for half a
+//! second while both read from it.
 
 use super::served::{Served, children_seconds};
 use super::turns::{Data, Turns};
@@ -29,13 +29,13 @@ pub struct Engine {
     only: Option<String>,
 }
 
-/// A load, and what ours is to reach.
+/// A load, and the bounds on ours.
 struct Row {
     name: &'static str,
     arguments: &'static [&'static str],
-    /// Reads the file into memory before each run.
+    /// Whether to read the file into memory before each run.
     warm: bool,
-    /// Stops the server for half a second.
+    /// Whether to stop the server for half a second.
     stall: bool,
     bounds: &'static [(Figure, Bound)],
 }
@@ -44,40 +44,40 @@ struct Row {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Figure {
     Iops,
-    /// Mean of the whole latency.
+    /// Mean total latency.
     Mean,
-    /// Of the whole latency: what of it counts as submission differs between the tools.
+    /// Total latency: the tools differ in what they count as submission.
     P50,
     P99,
-    /// User and system, for each request.
+    /// User and system time per request.
     Cpu,
-    /// For each MiB.
+    /// User time per MiB.
     UserCpu,
     /// From start to end of the process.
     Wall,
     Memory,
-    /// Off the rate that was asked.
+    /// Deviation from the configured rate.
     RateError,
 }
 
-/// What ours is to reach.
+/// A bound on our figure.
 #[derive(Clone, Copy, Debug)]
 enum Bound {
-    /// Of fio's.
+    /// At least this part of fio's.
     AtLeast(f64),
-    /// Of fio's.
+    /// At most this part of fio's.
     AtMost(f64),
-    /// Off fio's, either way: both measure the same thing.
+    /// Within this part of fio's, either way: both measure the same thing.
     Within(f64),
-    /// By itself.
+    /// In absolute terms.
     Below(f64),
-    /// By itself.
+    /// In absolute terms.
     Above(f64),
 }
 
 use Bound::{Above, AtLeast, AtMost, Below, Within};
 
-/// The rate of the load that has one.
+/// The rate of the load with a fixed rate.
 const RATE: f64 = 300_000.0;
 
 const DIRECT: [&str; 5] = ["--direct=1", "--ioengine=io_uring", "--fixedbufs", "--registerfiles", "--norandommap"];
@@ -237,7 +237,7 @@ impl Engine {
         Ok(())
     }
 
-    /// The command of ours, or of fio.
+    /// The command for ours, or for fio.
     fn command(&self, row: &Row, seawall: Option<&Path>, folder: &Path) -> Command {
         let mut command = match seawall {
             Some(seawall) => {
@@ -290,7 +290,7 @@ impl Engine {
     }
 }
 
-/// A server in memory that answers at `nbd.sock`.
+/// A server with data in memory, at `nbd.sock`.
 fn stalling_server(folder: &Path) -> Result<Served> {
     let socket = folder.join("nbd.sock");
     let _ = std::fs::remove_file(&socket);
@@ -299,8 +299,8 @@ fn stalling_server(folder: &Path) -> Result<Served> {
     Served::start(command, &socket)
 }
 
-/// Waits for a process to end, looks at its memory in the middle, and stops the server of a stall
-/// meanwhile.
+/// Waits for a process to end. Halfway, reads its memory, and stops the server if the load has a
+/// stall.
 fn observe(mut child: Child, stall: Option<u32>, seconds: u64, line: &str) -> Result<(String, f64)> {
     let pid = child.id();
     let mut out = child.stdout.take().context("its output is piped")?;
@@ -329,14 +329,14 @@ fn observe(mut child: Child, stall: Option<u32>, seconds: u64, line: &str) -> Re
     Ok((text, memory_kib / 1024.0))
 }
 
-/// `VmHWM` of a process; proc(5).
+/// `VmHWM` of a process, from proc(5).
 pub(super) fn resident_most_kib(pid: u32) -> f64 {
     let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap_or_default();
     let most = status.lines().find_map(|line| line.strip_prefix("VmHWM:"));
     most.and_then(|rest| rest.trim().strip_suffix(" kB")?.trim().parse().ok()).unwrap_or(0.0)
 }
 
-/// What one run showed.
+/// The figures of one run.
 #[derive(Clone, Copy, Debug)]
 struct Sample {
     iops: f64,

@@ -5,7 +5,7 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::{Command, Stdio};
 
-/// What fio is to do.
+/// A load for fio.
 #[derive(Clone, Copy, Debug)]
 pub struct Load {
     /// `randread`, `randwrite`, `read`, as fio calls them.
@@ -14,18 +14,19 @@ pub struct Load {
     pub block: &'static str,
     /// Requests in flight.
     pub depth: u32,
-    /// Each block once, until all were or the time is over; otherwise any block again and again.
+    /// Whether each block is read once, until all were or the time is over; otherwise blocks
+    /// repeat.
     pub once: bool,
 }
 
-/// What fio did.
+/// The result of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Done {
-    /// Requests that ended.
+    /// Completed requests.
     pub operations: u64,
     /// How long it ran, in seconds.
     pub seconds: f64,
-    /// The median of the response times, in microseconds.
+    /// Median response time, in microseconds.
     pub p50_us: f64,
 }
 
@@ -37,19 +38,19 @@ impl Done {
 }
 
 impl Load {
-    /// The command that runs it for `seconds` on the export `uri`, from a folder that may be
-    /// littered.
+    /// The command that runs it for `seconds` on the export `uri`, in a folder for its files.
     pub fn command(&self, uri: &str, seconds: u64, folder: &Path) -> Command {
         let mut command = self.bare(seconds, folder);
         command.arg("--ioengine=nbd").arg(format!("--uri={uri}"));
         command
     }
 
-    /// The same load on a file, without a server: past the page cache or through it.
+    /// The command for the same load on a file, without a server: past the page cache or through
+    /// it.
     pub fn on_disk(&self, file: &Path, direct: bool, seconds: u64, folder: &Path) -> Command {
         let mut command = self.bare(seconds, folder);
         command.arg("--ioengine=io_uring").arg(format!("--direct={}", u8::from(direct)));
-        // What is in the page cache stays there: that is this table's condition.
+        // The page cache is not dropped: being cached is the condition of that table.
         command.arg(format!("--invalidate={}", u8::from(direct))).arg(format!("--filename={}", file.display()));
         command
     }
@@ -60,8 +61,7 @@ impl Load {
         command.arg(format!("--rw={}", self.pattern)).arg(format!("--bs={}", self.block));
         command.arg(format!("--iodepth={}", self.depth)).arg(format!("--runtime={seconds}"));
         if !self.once {
-            // Blocks are drawn anew each time: without this, fio spends time on remembering which
-            // it had.
+            // Blocks repeat. Without this, fio spends time on remembering which it has used.
             command.args(["--time_based", "--norandommap"]);
         }
         command
@@ -70,15 +70,15 @@ impl Load {
     /// Runs it.
     ///
     /// # Errors
-    /// fio failed, or what it says cannot be read.
+    /// fio failed, or its output cannot be parsed.
     pub fn run(&self, uri: &str, seconds: u64, folder: &Path) -> Result<Done> {
         self.run_command(self.command(uri, seconds, folder))
     }
 
-    /// Runs what [`Load::on_disk`] made.
+    /// Runs a command made by [`Load::on_disk`].
     ///
     /// # Errors
-    /// As [`Load::run`].
+    /// As for [`Load::run`].
     pub fn run_command(&self, mut command: Command) -> Result<Done> {
         let output = command.stdin(Stdio::null()).output().context("run fio")?;
         if !output.status.success() {
@@ -88,7 +88,7 @@ impl Load {
     }
 }
 
-/// What fio's JSON says of its one job.
+/// The results of the only job in fio's JSON.
 fn done_of(output: &str) -> Result<Done> {
     let json: Value = serde_json::from_str(&output[output.find('{').context("there is none")?..])?;
     let job = &json["jobs"][0];

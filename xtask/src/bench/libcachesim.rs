@@ -1,32 +1,33 @@
-//! PyPI's libcachesim beside our caches: the same trace through its policies.
+//! PyPI's libcachesim compared with our caches, on the same trace.
 
 use crate::root;
 use anyhow::{Context as _, Result, bail};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What came of a policy.
+/// The results of a policy.
 #[derive(Debug)]
 pub struct Row {
-    /// Our name of it.
+    /// Our name of the policy.
     pub policy: String,
-    /// Pages of the cache.
+    /// Size of the cache in pages.
     pub size: u64,
-    /// Share of the requests that missed.
+    /// The part of the requests that missed.
     pub misses: f64,
-    /// Requests a second.
+    /// Requests per second.
     pub speed: f64,
 }
 
-/// The Python that has it, if any.
+/// The Python interpreter that has it, if any.
 pub fn python() -> Option<PathBuf> {
     let folder = root().join("target/python");
-    // What stands there says which packages were installed.
+    // The file lists the packages that were installed.
     let has = std::fs::read_to_string(folder.join("installed")).is_ok_and(|all| all.contains("libcachesim"));
     has.then(|| folder.join("bin/python"))
 }
 
-/// Plays a file of pages' numbers, one a line, through each policy at each size, in so many rounds.
+/// Plays a file of page numbers, one per line, through each policy at each size, for a number of
+/// rounds.
 ///
 /// # Errors
 /// It is not installed, or fails.

@@ -1,13 +1,14 @@
-//! `cargo xtask bench nbd`: the server beside those that people use today, like for like.
+//! `cargo xtask bench nbd`: the server compared with those that people use today, under equal
+//! conditions.
 //!
-//! Two rivals, each under its own conditions, which ours takes over: nbdkit's file plugin through
-//! the page cache with all data in memory, and qemu-nbd past it (`O_DIRECT`). Hits of the server's
-//! own cache are beside nbdkit's memory plugin, and both depth-1 rows are there once more with
-//! `latency = "low"`, and with servers and client on one processor, where nobody wakes an idle one;
-//! that of the disk with the data thread bound, too. Same file size, same disk, same client, a Unix
-//! socket; ours with its QoS gate on and a ceiling that is never reached. Runs alternate (ours,
-//! theirs, ours, …); a ratio is the median of the ratios of neighbouring runs. The disk itself runs
-//! the same load beside them, without any server.
+//! There are two competitors, each under its own conditions: nbdkit's file plugin through the page
+//! cache with all data in memory, and qemu-nbd past it (`O_DIRECT`). Hits of the server's own cache
+//! are compared with nbdkit's memory plugin. Both depth-1 rows are repeated with `latency = "low"`,
+//! and with servers and client on one processor, where no idle processor has to be woken; the
+//! disk's row also with the data thread bound. File size, disk, client and Unix socket are the
+//! same. Ours has its QoS gate on, with a ceiling that is never reached. Runs alternate (ours,
+//! theirs, ours, …); a ratio is the median of the ratios of neighbouring runs. The same load is
+//! also run on the disk itself, without any server.
 
 mod bare;
 mod bound;
@@ -68,14 +69,14 @@ enum Table {
     Hostile,
 }
 
-/// A rival and the conditions of its comparison.
+/// A competitor and the conditions of the comparison.
 struct Match {
     table: Table,
     rival: &'static str,
     conditions: &'static str,
-    /// The pool's `cache`.
+    /// The pool's setting `cache`.
     cache: &'static str,
-    /// What the server keeps in its own cache, whether it waits awake, and what runs where.
+    /// The size of the server's own cache, whether it busy-polls, and what runs on which processor.
     config: Config,
     warm: bool,
     rows: &'static [Row],
@@ -84,15 +85,15 @@ struct Match {
 /// Our server's configuration.
 #[derive(Clone, Copy, Default)]
 struct Config {
-    /// All data fits into `[cache] memory`.
+    /// Whether all data fits into `[cache] memory`.
     is_cached: bool,
     /// `latency = "low"`.
     is_low: bool,
-    /// What is bound to the processor that takes the disk's interrupts.
+    /// What is bound to the processor that handles the disk's interrupts.
     bound: Bind,
 }
 
-/// What is bound to a processor.
+/// What is bound to one processor.
 #[derive(Clone, Copy, Default, PartialEq, Eq)]
 enum Bind {
     #[default]
@@ -106,13 +107,13 @@ enum Bind {
 const PLAIN: Config = Config { is_cached: false, is_low: false, bound: Bind::Nothing };
 
 impl Config {
-    /// The file's text, for so much data on the disk of that file.
+    /// The configuration file, for that much data on the disk of that file.
     fn text(self, mib: u64, raw: &Path, folder: &Path) -> Result<String> {
         let cpu = match self.bound {
             Bind::Data => format!("cpu = {}\n", bound::processor_of(raw, folder)?),
             Bind::Nothing | Bind::All => String::new(),
         };
-        // Beside the data, what the pool's first blocks may take.
+        // In addition to the data, room for the pool's first blocks.
         let cache = if self.is_cached { format!("[cache]\nmemory = \"{}MiB\"\n", mib + 64) } else { String::new() };
         Ok(cpu + &cache + if self.is_low { "[server]\nlatency = \"low\"\n" } else { "" })
     }
@@ -272,7 +273,7 @@ const MATCHES: [Match; 8] = [
 ];
 
 impl Nbd {
-    /// Runs all matches and prints a table for each.
+    /// Runs all comparisons and prints a table for each.
     ///
     /// # Errors
     /// A program is missing or failed.
@@ -321,7 +322,7 @@ impl Nbd {
         format!("cache = \"{cache}\"\n")
     }
 
-    /// One table; bounds met and missed.
+    /// Runs one table; returns bounds met and missed.
     fn play(&self, game: &Match, seawall: &Path, folder: &Path, data: &Path, raw: &Path) -> Result<(u32, u32)> {
         println!("\nseawall against {}: {}", game.rival, game.conditions);
         let _bound = match game.config.bound {
@@ -382,7 +383,7 @@ impl Nbd {
             settle(game, Some(&theirs.uri))?;
             return Sample::take(&theirs.served, &row.load, &theirs.uri, self.turns.seconds, folder);
         }
-        // A sparse file is what that server has for a thin volume.
+        // The competitor's counterpart of a thin volume is a sparse file.
         let sparse = folder.join("sparse");
         File::create(&sparse)?.set_len(self.data.mib << 20)?;
         let fresh = Contender::rival(folder, game.rival, &sparse)?;
@@ -394,7 +395,7 @@ impl Nbd {
     }
 }
 
-/// Brings the caches into the state that the table names.
+/// Brings the caches into the state that the table requires.
 fn settle(game: &Match, uri: Option<&str>) -> Result<()> {
     match uri {
         Some(uri) if game.warm => succeed(Command::new("nbdcopy").arg(uri).arg("null:")),

@@ -1,11 +1,11 @@
-//! `cargo xtask bench nfs`: the NFS server beside nfs-ganesha, and the NFS client beside a loop
-//! over libnfs, like for like.
+//! `cargo xtask bench nfs`: the NFS server compared with nfs-ganesha, and the NFS client with a
+//! loop over libnfs, under equal conditions.
 //!
-//! nfs-ganesha (VFS) serves a copy of the same data on the same disk, in a network of its own
-//! beside a port mapper. Our client loads both over TCP on a loopback; ours with its QoS gate on
-//! and a ceiling that is never reached. Of ours both kinds of files are measured: LUNs, and what
-//! clients made on the volume. Runs alternate (ours, theirs, ours, …); a ratio is the median of
-//! the ratios of neighbouring runs.
+//! nfs-ganesha (VFS) serves a copy of the same data on the same disk, in a network namespace of its
+//! own with a port mapper. Our client loads both over TCP on a loopback device. Ours has its QoS
+//! gate on, with a ceiling that is never reached. Both kinds of files are measured on our server:
+//! LUNs, and clients' files. Runs alternate (ours, theirs, ours, …); a ratio is the median of the
+//! ratios of neighbouring runs.
 
 mod peer;
 mod place;
@@ -55,7 +55,7 @@ enum Table {
     Versions,
 }
 
-/// A load by our client and libnfs' loop, with a COMMIT after so many writes.
+/// A load for our client and for libnfs' loop, with a COMMIT after a number of writes.
 #[derive(Clone, Copy)]
 struct Shape {
     load: Load,
@@ -77,7 +77,7 @@ const SMALL_READS: Shape = reads(load("randread", "4k", 32));
 const LARGE_READS: Shape = reads(load("read", "1m", 8));
 const SMALL_WRITES: Shape = Shape { load: load("randwrite", "4k", 32), commit_every: 64 };
 
-/// A row of a table, and what its requests are.
+/// A row of a table, and its load.
 struct Line {
     row: Row,
     shape: Shape,
@@ -87,7 +87,7 @@ const fn line(name: &'static str, shape: Shape, bounds: [Option<Bound>; 2]) -> L
     Line { row: Row { name, load: shape.load, bounds }, shape }
 }
 
-/// What the server is to reach beside nfs-ganesha.
+/// The bounds on the server, compared with nfs-ganesha.
 const SERVER: [Line; 3] = [
     line(
         "4 KiB random read, depth 32",
@@ -98,14 +98,14 @@ const SERVER: [Line; 3] = [
     line("4 KiB random write, COMMIT each 64, depth 32", SMALL_WRITES, bounds([Bound::least(Figure::Iops, 1.0)])),
 ];
 
-/// What the client is to reach beside a loop over libnfs.
+/// The bounds on the client, compared with a loop over libnfs.
 const CLIENT: [Line; 3] = [
     line("4 KiB random read, depth 32", SMALL_READS, bounds([Bound::most(Figure::Cpu, 0.7)])),
     line("1 MiB read, depth 8", LARGE_READS, bounds([Bound::most(Figure::Cpu, 0.7)])),
     line("4 KiB random write, COMMIT each 64, depth 32", SMALL_WRITES, bounds([Bound::most(Figure::Cpu, 0.7)])),
 ];
 
-/// What limits may cost.
+/// The bounds on the cost of limits.
 const LIMITS: [Line; 2] = [
     line(
         "4 KiB random read, depth 32",
@@ -119,16 +119,16 @@ const LIMITS: [Line; 2] = [
     ),
 ];
 
-/// Limits of connections that no machine reaches.
+/// Bandwidth limits that no machine reaches.
 const FLOW_LIMITS: &str = "flow_limit = \"8000Gb/s\"\nnetwork = \"1000000MB/s\"\n";
 
 /// One side of a table.
 enum Side<'a> {
-    /// Our client; processor time is what that function tells more of afterwards.
+    /// Our client, loading a server; the function returns the processor time to charge so far.
     Seawall(&'a Place, &'a dyn Fn() -> Result<f64>),
-    /// Our client; processor time is its own, without what it takes to begin and to end.
+    /// Our client; charged with its own processor time, without that of start and end.
     Client(&'a Place),
-    /// A loop over libnfs; processor time is its own, without what it takes to begin and to end.
+    /// A loop over libnfs; charged with its own processor time, without that of start and end.
     Libnfs(&'a Place, &'a Loop),
 }
 
@@ -169,7 +169,7 @@ impl Nfs {
         Ok(())
     }
 
-    /// Our server beside theirs.
+    /// Compares our server with theirs.
     fn servers(&self, table: Table, tools: &Tools, theirs: &Ganesha, data: &Path) -> Result<(u32, u32)> {
         let is_cached = table == Table::Cached;
         let cache =
@@ -196,7 +196,7 @@ impl Nfs {
         Ok(counts)
     }
 
-    /// Our client beside a loop over libnfs.
+    /// Compares our client with a loop over libnfs.
     fn clients(&self, tools: &Tools, theirs: &Ganesha, data: &Path) -> Result<(u32, u32)> {
         let libnfs = Loop::build(&tools.folder)?;
         let (_ours, places) = place::serve(tools, "client", "", "", data)?;
@@ -215,8 +215,9 @@ impl Nfs {
         Ok(counts)
     }
 
-    /// What limits cost our server. Two processes of one program differ by more than limits do, by
-    /// where their memory lies: so each run has two new ones, the other one first each time.
+    /// Measures the cost of limits on our server. Two processes of one program differ by more than
+    /// that, depending on where their memory is. So each run has two new ones, and which of them is
+    /// first alternates.
     fn limits(&self, tools: &Tools, data: &Path) -> Result<(u32, u32)> {
         println!(
             "\nlimits: seawall with a ceiling, a flow limit and a network limit that are never reached, and without; \
@@ -260,7 +261,7 @@ impl Nfs {
         self.row.as_ref().is_none_or(|text| line.row.name.contains(text))
     }
 
-    /// The rows of a table with two sides, by turns; adds bounds met and missed.
+    /// Runs the rows of a table with two sides in turns; adds bounds met and missed.
     fn play<'a>(
         &self,
         tools: &Tools,
@@ -308,7 +309,7 @@ impl Side<'_> {
     }
 }
 
-/// Processor time of all clients that ended.
+/// Processor time of all clients that have ended.
 fn clients_seconds() -> Result<f64> {
     let used = super::served::children_seconds()?;
     Ok(used.user + used.system)

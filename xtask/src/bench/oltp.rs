@@ -1,4 +1,4 @@
-//! `cargo xtask bench oltp`: what the driver of order entry costs beside pgbench, on the same
+//! `cargo xtask bench oltp`: the cost of the order-entry driver compared with pgbench, on the same
 //! server.
 //!
 //! ```text
@@ -9,7 +9,7 @@
 //! memory       a thousand users in one process
 //! loading      setup at scale 0.1 without indexes, beside psql's COPY of the same rows
 //! ```
-//! The server is started by this bench on a folder in `target`.
+//! This bench starts the server in a folder in `target`.
 
 use super::engine::resident_most_kib;
 use super::postgres::Cluster;
@@ -34,13 +34,13 @@ pub struct Oltp {
     users: u32,
 }
 
-/// What ours is to reach.
+/// The bounds on ours.
 const TPS_WITHIN: f64 = 0.05;
 const CPU_MOST: f64 = 1.15;
 const PROCEDURES_MOST: f64 = 0.4;
 const MEMORY_MOST_MB: f64 = 100.0;
 const LOADING_MOST: f64 = 1.0;
-/// What a commit waits before it is flushed where storage is to decide, in microseconds
+/// Delay of a commit before it is flushed, for the part in which storage dominates, in microseconds
 /// (`commit_delay`).
 const COMMIT_US: u32 = 10_000;
 /// Customers and products of scale 0.1.
@@ -57,7 +57,7 @@ impl Oltp {
         let cluster = Cluster::at(folder.0.join("server"))?;
         let bench = Bench { cluster, seawall: release_build()? };
         println!("{} runs of each, taking turns; medians", self.turns.runs);
-        // It makes the cluster as well, and ends the server again.
+        // It also makes the cluster, and stops the server afterwards.
         let private = format!("private:{}", bench.cluster.folder.display());
         succeed(&mut bench.ours(&["setup", "--database", &private, "--scale", "0.1"]))?;
         let served = bench.cluster.serve(&[], &["max_connections=1100", "shared_buffers=512MB"])?;
@@ -97,8 +97,8 @@ impl Oltp {
         Ok(())
     }
 
-    /// Transactions a second and microseconds of the driver's processor time of one: medians of
-    /// runs in turn.
+    /// Transactions per second and the driver's processor time per transaction in microseconds:
+    /// medians of alternating runs.
     fn compared<const N: usize>(
         &self,
         bench: &Bench,
@@ -152,7 +152,7 @@ impl Oltp {
             let words = ["setup", "--database", &url, "--scale", "0.1", "--indexes", "none"];
             ours.push(timed(&mut bench.ours(&words))?);
             succeed(&mut bench.ours(&["drop", "--database", &url]))?;
-            // The definitions of the loaded database, in the other one.
+            // The definitions of the loaded database, for the other one.
             let definitions = bench.definitions(&tables)?;
             bench.psql_in("theirs", &definitions)?;
             let mut command = bench.cluster.psql("theirs");
@@ -175,7 +175,7 @@ impl Oltp {
     }
 }
 
-/// What is compared, and on which server.
+/// What is compared, and the server.
 struct Bench {
     cluster: Cluster,
     seawall: PathBuf,
@@ -196,7 +196,8 @@ impl Bench {
         self.cluster.folder.with_file_name(format!("{table}.rows"))
     }
 
-    /// Has each commit wait so many microseconds before it is flushed, alone or not.
+    /// Delays every commit by this many microseconds before it is flushed, also if it is the only
+    /// one.
     fn delay_commits(&self, us: u32) -> Result<()> {
         self.cluster.sql(&format!("ALTER SYSTEM SET commit_delay = {us}"))?;
         self.cluster.sql("ALTER SYSTEM SET commit_siblings = 0")?;
@@ -207,8 +208,8 @@ impl Bench {
         succeed(self.cluster.psql(database).arg("-c").arg(sql))
     }
 
-    /// The statements that make tables without keys, as the loaded ones are, filled as these are:
-    /// pages that are kept a tenth full are ten times as many to write.
+    /// Statements that make tables without keys and with the same fill factor as the loaded ones:
+    /// pages that are a tenth full take ten times as many writes.
     fn definitions(&self, tables: &[&str]) -> Result<String> {
         let mut all = String::new();
         for table in tables {
@@ -224,7 +225,8 @@ impl Bench {
         Ok(all)
     }
 
-    /// Scripts of the statements of a browse, one for each number of products, all as likely.
+    /// Scripts with the statements of a browse: one for each number of products, all equally
+    /// likely.
     fn scripts(&self) -> Result<Vec<PathBuf>> {
         (1..=5)
             .map(|products| {
@@ -259,7 +261,7 @@ impl Bench {
         let mut peak: f64 = 0.0;
         for line in lines {
             line?;
-            // At the last line it may have ended.
+            // After its last line, the process may have ended.
             peak = peak.max(resident_most_kib(child.id()) * 1024.0 / 1e6);
         }
         child.wait()?;
@@ -271,7 +273,7 @@ impl Bench {
     }
 }
 
-/// A run of a driver.
+/// A driver's run.
 struct Run {
     tps: f64,
     cpu: f64,
@@ -279,13 +281,13 @@ struct Run {
 }
 
 impl Run {
-    /// Processor time of one transaction, in microseconds.
+    /// Processor time per transaction, in microseconds.
     fn cpu_us(&self) -> f64 {
         self.cpu / (self.tps * self.seconds) * 1e6
     }
 }
 
-/// Runs a driver; its rate stands behind `mark` in what it prints.
+/// Runs a driver; its rate follows `mark` in its output.
 fn measured(command: &mut Command, mark: &str) -> Result<Run> {
     let (before, watch) = (children_seconds()?, Watch::start());
     let output = command.stdin(Stdio::null()).output().context("a driver")?;
@@ -305,7 +307,7 @@ fn timed(command: &mut Command) -> Result<f64> {
     Ok(watch.elapsed().as_secs_f64())
 }
 
-/// What a ratio of rates is worth.
+/// Evaluates a ratio of rates.
 fn within(tps: f64) -> String {
     format!("{tps:.3}   within {TPS_WITHIN}: {}", held((tps - 1.0).abs() <= TPS_WITHIN))
 }

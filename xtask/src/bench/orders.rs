@@ -1,4 +1,4 @@
-//! `cargo xtask bench orders`: for how long an administrators' order keeps the data thread, with
+//! `cargo xtask bench orders`: how long an administrators' order occupies the data thread, with
 //! many LUNs and a large one.
 
 use super::{Folder, load_average};

@@ -1,5 +1,5 @@
-//! A PostgreSQL of a bench's own: a cluster in a folder of `target`, its server and its clients
-//! behind a Unix socket. Root starts the server as `postgres`, as PostgreSQL wants.
+//! A PostgreSQL server of a bench's own: a cluster in a folder of `target`, with its server and its
+//! clients on a Unix socket. Root starts the server as `postgres`, as PostgreSQL requires.
 
 use super::served::Served;
 use super::{succeed, text_of};
@@ -11,22 +11,22 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-/// Where Debian has PostgreSQL's programs.
+/// The folder of PostgreSQL's programs in Debian.
 const PROGRAMS: &str = "/usr/lib/postgresql";
-/// How long a server may take until it is ready.
+/// How long the server may take to become ready.
 const PATIENCE: Duration = Duration::from_secs(60);
-/// The role of all of it.
+/// The role that owns everything.
 const ROLE: &str = "seawall";
 
 /// A cluster, running or not.
 pub struct Cluster {
     programs: PathBuf,
-    /// Where its socket and its folder of data are.
+    /// The folder of its socket and its data.
     pub folder: PathBuf,
 }
 
 impl Cluster {
-    /// The cluster that is in a folder, or will be.
+    /// The cluster in a folder, whether it exists yet or not.
     ///
     /// # Errors
     /// No PostgreSQL is installed.
@@ -38,12 +38,12 @@ impl Cluster {
         Ok(Cluster { programs, folder })
     }
 
-    /// The folder of its files.
+    /// Its data folder.
     pub fn data(&self) -> PathBuf {
         self.folder.join("data")
     }
 
-    /// Makes it, in a folder that is not there yet.
+    /// Makes the cluster, in a folder that does not exist yet.
     ///
     /// # Errors
     /// It cannot be made.
@@ -55,8 +55,8 @@ impl Cluster {
         succeed(command.arg(self.data()))
     }
 
-    /// Starts its server, under the program that these words call, if any, and waits until it is
-    /// ready. Settings are `name=value`.
+    /// Starts the server and waits until it is ready. `under` are the words of a program that runs
+    /// it, if any; settings are `name=value`.
     ///
     /// # Errors
     /// It does not start.
@@ -64,13 +64,14 @@ impl Cluster {
         let mut command = self.owned(under, "postgres")?;
         command.arg("-D").arg(self.data()).arg("-k").arg(&self.folder).args(["-c", "listen_addresses="]);
         settings.iter().for_each(|setting| _ = command.args(["-c", setting]));
-        // In order, where it fails: what it runs under would leave it when it is killed.
+        // On failure the server is stopped properly: if it were killed, the program that it runs
+        // under would leave it running.
         let stop = |error| {
             let _ = self.stop();
             error
         };
         let served = Served::start(command, &self.folder.join(".s.PGSQL.5432")).map_err(stop)?;
-        // It accepts before it is ready.
+        // It accepts connections before it is ready.
         let watch = Watch::start();
         while self.sql("SELECT 1").is_err() {
             if watch.elapsed() > PATIENCE {
@@ -80,16 +81,16 @@ impl Cluster {
         Ok(served)
     }
 
-    /// Ends its server in order.
+    /// Stops the server properly.
     ///
     /// # Errors
-    /// It does not end.
+    /// It does not stop.
     pub fn stop(&self) -> Result<()> {
         succeed(self.owned(&[], "pg_ctl")?.args(["stop", "-m", "fast", "-w", "-s", "-D"]).arg(self.data()))
     }
 
-    /// A program of PostgreSQL's that calls the server, in a database. Others of them that it calls
-    /// are of the same version.
+    /// A client program of PostgreSQL for a database. Other programs that it calls are of the same
+    /// version.
     pub fn client(&self, program: &str, database: &str) -> Command {
         let others = std::env::var_os("PATH").unwrap_or_default();
         let path = std::env::join_paths([self.programs.clone()].into_iter().chain(std::env::split_paths(&others)));
@@ -114,13 +115,13 @@ impl Cluster {
         text_of(self.psql("postgres").arg("-c").arg(sql)).map(drop)
     }
 
-    /// A program of PostgreSQL's as the account that the server runs as, under these words.
+    /// A program of PostgreSQL, run as the server's account under these words.
     fn owned(&self, under: &[OsString], program: &str) -> Result<Command> {
         let account = ["setpriv", "--reuid=postgres", "--regid=postgres", "--init-groups"];
         let account = if is_root()? { account.map(OsString::from).to_vec() } else { Vec::new() };
         let words = [under, &account, &[self.programs.join(program).into()]].concat();
         let mut command = Command::new(&words[0]);
-        // Where the account may enter.
+        // A folder that the account may enter.
         command.args(&words[1..]).current_dir("/");
         Ok(command)
     }

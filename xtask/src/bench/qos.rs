@@ -1,8 +1,8 @@
-//! `cargo xtask bench qos`: what quality of service costs and what it keeps, on this machine, now.
+//! `cargo xtask bench qos`: the cost and the accuracy of quality of service, on this machine.
 //!
-//! Three tables: the gate's time and memory; the ceiling of ours, of QEMU's throttle group and of
-//! nbdkit's rate filter under one client and one limit, the first second included; and a floor on
-//! the real server, with its neighbours.
+//! Three tables: the gate's time and memory; ceilings of our server, of QEMU's throttle group and
+//! of nbdkit's rate filter with the same client and limit, including the first second; and a floor
+//! on the real server with neighbours.
 
 mod beside;
 mod ceilings;
@@ -52,18 +52,18 @@ enum Table {
 }
 
 impl Table {
-    /// Those that serve a pool.
+    /// The tables that serve a pool.
     const ON_DISK: [Table; 4] = [Table::Ceilings, Table::Floors, Table::OutOfReach, Table::Latencies];
 }
 
-/// Prints a table, of a program, in a folder, with data; of so many runs of so many seconds.
+/// Prints a table, given the program, a folder and data, and the number of runs and their seconds.
 type Run = fn([&Path; 3], (u32, u64)) -> Result<()>;
 
-/// The tables of floors, which can be measured beside load.
+/// The tables of floors, which can be measured beside other load.
 const PROMISES: [(Table, Run); 3] =
     [(Table::Floors, floors::run), (Table::OutOfReach, out_of_reach::run), (Table::Latencies, latencies::run)];
 
-/// MiB that are served.
+/// MiB of data.
 const MIB: u64 = 256;
 
 impl Qos {

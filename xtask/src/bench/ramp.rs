@@ -1,12 +1,12 @@
-//! `cargo xtask bench ramp`: what the test of write cycles costs by itself.
+//! `cargo xtask bench ramp`: the cost of the write-cycle test itself.
 //!
 //! ```text
 //! dgen, disk   fio writes the same bytes to the same disk, its buffers refilled for each write; runs take turns
 //! dgen, null   how fast one core makes data that goes nowhere
 //! ramp, null   how well one core keeps 150 000 IOPS when storage takes no time; fio's null engine paces beside it
 //! ```
-//! Both fillings are timed by themselves, until all is durable: what a process takes to start is
-//! left out of both.
+//! Both ways of filling time themselves until everything is durable, so the start of the processes
+//! is not included.
 
 use super::served::children_seconds;
 use super::turns::Turns;
@@ -26,7 +26,7 @@ pub struct Ramp {
     mib: u64,
 }
 
-/// What ours is to reach.
+/// The bounds on ours.
 const DISK_LEAST: f64 = 0.95;
 const NULL_LEAST_GB_S: f64 = 4.0;
 const IOPS: u64 = 150_000;
@@ -92,7 +92,7 @@ impl Ramp {
         Ok(())
     }
 
-    /// Makes a file without any blocks. What that leaves to be written is on the disk before a run
+    /// Makes a file without any blocks. Writes that result from this are on disk before a run
     /// begins.
     fn anew(&self, path: &Path) -> Result<()> {
         let _ = std::fs::remove_file(path);
@@ -151,8 +151,8 @@ impl Ramp {
         let (mut late, mut off, mut their_off) = (Vec::new(), Vec::new(), Vec::new());
         for _ in 0..self.turns.runs {
             let _ = std::fs::remove_dir_all(folder.join("ramp"));
-            // Its verdict is not asked for: storage that takes no time passes, or the exit code
-            // says no.
+            // The verdict does not matter: storage that takes no time passes, or the exit code says
+            // no.
             let status = ours().stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).status()?;
             if !matches!(status.code(), Some(0 | 1)) {
                 bail!("{}: {status}", line_of(&ours()));
@@ -181,15 +181,15 @@ impl Ramp {
     }
 }
 
-/// Reads for the whole run, and a burst of a quarter of the target for each cycle that wakes before
-/// its end, by its length.
+/// Expected requests: the reads of the whole run, and a burst of a quarter of the target for each
+/// cycle that starts before its end.
 fn expected(seconds: u64) -> f64 {
     let cycles = (seconds - 1) / CYCLE;
     let reads = 0.75 * (IOPS * seconds) as f64;
     (reads + 0.25 * (IOPS * CYCLE * cycles) as f64) / seconds as f64
 }
 
-/// What a ramp of one run says.
+/// The results that a ramp of one run prints.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Paced {
     late_p99_us: f64,
@@ -219,7 +219,7 @@ impl Paced {
     }
 }
 
-/// How long dgen says that it wrote.
+/// The duration that dgen prints.
 fn seconds_of(said: &str) -> Option<f64> {
     said.split(" written in ").nth(1)?.split(' ').next()?.parse().ok()
 }

@@ -1,18 +1,18 @@
-//! What the processes of a server ask of its files, recorded by strace: a table that
-//! `seawall advise cache --trace` reads.
+//! Records the file requests of a server's processes with strace, as a table that `seawall advise
+//! cache --trace` reads.
 //!
 //! ```text
 //!   1795891536.882541 pread64(11</db/data/base/5/16404>, ""..., 8192, 3678208) = 8192
 //!   └ when                       └ which file                        └ where     └ how much
 //! ```
-//! Each process has a file of its own, so that no call is cut in two by another's.
+//! Each process has a log of its own, so that calls of different processes are not interleaved.
 
 use anyhow::{Context as _, Result};
 use std::ffi::OsString;
 use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
-/// The calls that ask for a place in a file.
+/// The calls with a position in a file.
 const CALLS: &str = "trace=pread64,pwrite64,preadv,pwritev,preadv2,pwritev2";
 
 /// Records into a folder.
@@ -31,7 +31,7 @@ struct Request {
 }
 
 impl Recorder {
-    /// Into a folder that is made, and may not be there yet.
+    /// Records into a folder, which must not exist yet.
     ///
     /// # Errors
     /// It cannot be made.
@@ -40,19 +40,19 @@ impl Recorder {
         Ok(Recorder { folder })
     }
 
-    /// The words that a server is started with.
+    /// The words to start a server with.
     pub fn words(&self) -> Vec<OsString> {
-        // The filter of the kernel stops a process for these calls only.
+        // The kernel's filter stops a process for these calls only.
         let words = ["strace", "-ff", "--seccomp-bpf", "-y", "-ttt", "-s", "0", "-e", "signal=none", "-e", CALLS, "-o"];
         words.map(OsString::from).into_iter().chain([self.folder.join("calls").into()]).collect()
     }
 
-    /// The table of what was asked of the files below a folder, once all processes have ended.
+    /// The table of the requests to files below a folder, once all processes have ended.
     ///
     /// # Errors
-    /// What was recorded cannot be read, or is nothing.
+    /// The recording cannot be read, or is empty.
     pub fn table(&self, below: &Path) -> Result<String> {
-        // By the names that the kernel has for them.
+        // The kernel reports canonical paths.
         let below = format!("{}/", below.canonicalize().with_context(|| below.display().to_string())?.display());
         let mut requests = Vec::new();
         for entry in std::fs::read_dir(&self.folder).with_context(|| self.folder.display().to_string())? {
@@ -70,8 +70,7 @@ impl Recorder {
     }
 }
 
-/// The request in a line of strace's; `None` for one that failed, moved nothing, or is of another
-/// file.
+/// Parses a line of strace; `None` for a call that failed, moved nothing, or concerns another file.
 fn request(line: &str, below: &str) -> Option<Request> {
     let (when, call) = line.split_once(' ')?;
     let (seconds, us) = when.split_once('.')?;
@@ -81,7 +80,7 @@ fn request(line: &str, below: &str) -> Option<Request> {
     let (file, rest) = rest.split_once('<')?.1.split_once('>')?;
     let (asked, len) = rest.rsplit_once(") = ")?;
     let len = len.trim().parse().ok().filter(|len| *len > 0)?;
-    // Calls of version 2 have flags behind the offset.
+    // Calls of version 2 have flags after the offset.
     let last = if name.ends_with('2') { asked.rsplit_once(", ")?.0 } else { asked };
     let at = last.rsplit_once(", ")?.1.parse().ok()?;
     Some(Request { us, file: file.strip_prefix(below)?.to_owned(), action, at, len })
@@ -105,7 +104,7 @@ mod tests {
         let two = "[{iov_base=\"\"..., iov_len=8192}, {iov_base=\"\"..., iov_len=8192}], 2, 16384";
         assert_eq!(found(&format!("preadv(11{of}, {two}) = 16384")), Some(("read", 16_384, 16_384)));
         assert_eq!(found(&format!("pwritev2(11{of}, {two}, RWF_DSYNC) = 16384")), Some(("write", 16_384, 16_384)));
-        // At the end of the file, not at all, of the program, and the end of the process.
+        // At the end of the file, failed, of the program itself, and the end of the process.
         assert_eq!(found(&format!("pread64(11{of}, \"\", 8192, 8192) = 0")), None);
         assert_eq!(found(&format!("pread64(11{of}, \"\", 8192, 8192) = -1 EIO (Input/output error)")), None);
         assert_eq!(found("pread64(3</usr/lib/libc.so.6>, \"\"..., 784, 64) = 784"), None);

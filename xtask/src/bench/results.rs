@@ -1,7 +1,7 @@
-//! `cargo xtask bench results`: how large a results database gets, how long views of it and its
-//! page take, how much memory the plan behind it, and what recording costs the load engine. Bounds
-//! are on the processor's time, which the examples say beside that by the clock, and on
-//! instructions: a busy machine decides nothing.
+//! `cargo xtask bench results`: the size of a results database, the time of views of it and its
+//! page, the memory of the plan behind it, and the cost of recording for the load engine. Bounds
+//! apply to processor time, which the examples report beside the wall time, and to instructions, so
+//! that a busy machine does not matter.
 
 use super::{Folder, fio_json, line_of, load_average, need, release_build};
 use crate::root;
@@ -48,7 +48,7 @@ impl Results {
     }
 }
 
-/// How much memory a plan takes that runs so long.
+/// The memory of a plan of that length.
 fn memory() -> Result<()> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let mut command = Command::new(cargo);
@@ -60,11 +60,11 @@ fn memory() -> Result<()> {
     Ok(())
 }
 
-/// What keeping a run may cost the engine, as a part of its instructions.
+/// Most that recording may cost the engine, as a part of its instructions.
 const RECORDING_MOST: f64 = 0.005;
 
-/// What is done each second for a run that is kept: its slices end, its run is made of them, and a
-/// thread of its own writes it. Some of it is in two of these.
+/// The functions that run each second of a recorded run: slices end, the run is made of them, and a
+/// thread writes it. Some code is in two of them.
 const EACH_SECOND: [&str; 4] = [
     "stats::tape::Tape::end_second",
     "stats::tape::Tape::end_slices_before",
@@ -72,9 +72,8 @@ const EACH_SECOND: [&str; 4] = [
     "seawall::memory::writer::Database::serve",
 ];
 
-/// What keeping a run in a database costs the load engine on nothing, in instructions: those of
-/// [`EACH_SECOND`] as callgrind counts them, of all that the engine has in a second at the rate
-/// that it reaches by itself.
+/// The cost of recording for the load engine on nothing, in instructions: those of [`EACH_SECOND`]
+/// as counted by callgrind, of all that the engine executes in a second at its own maximum rate.
 fn recording(folder: &Path) -> Result<()> {
     let out = std::path::absolute(folder.join("callgrind.out"))?;
     let kept = std::path::absolute(folder.join("kept.sqlite"))?;
@@ -115,7 +114,7 @@ fn recording(folder: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What a load did.
+/// The result of a load.
 struct Played {
     requests: f64,
     seconds: f64,

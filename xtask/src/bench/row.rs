@@ -1,4 +1,4 @@
-//! A row of a table: a load, what ours is to reach beside the rival's, and what the runs showed.
+//! A row of a table: a load, the bounds on our figures, and the results of the runs.
 
 use super::fio::{Done, Load};
 use super::median;
@@ -6,31 +6,31 @@ use super::served::Served;
 use anyhow::Result;
 use std::path::Path;
 
-/// A load, and what ours is to reach.
+/// A load, and the bounds on ours.
 pub(super) struct Row {
     pub(super) name: &'static str,
     pub(super) load: Load,
     pub(super) bounds: [Option<Bound>; 2],
 }
 
-/// What is compared.
+/// A figure that is compared.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Figure {
-    /// The server's processor time for a request.
+    /// The server's processor time per request.
     Cpu,
     Iops,
     /// The median response time.
     P50,
 }
 
-/// A bound on ours as a part of the rival's.
+/// A bound on our figure, as a part of the competitor's.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Bound {
     figure: Figure,
     ratio: f64,
-    /// At most, or at least.
+    /// Whether it is a maximum.
     most: bool,
-    /// What the disk itself does is enough.
+    /// Whether the disk's own limit suffices.
     or_disk: bool,
 }
 
@@ -57,31 +57,30 @@ impl Bound {
     }
 }
 
-/// A load without end.
+/// A load that repeats blocks.
 pub(super) const fn load(pattern: &'static str, block: &'static str, depth: u32) -> Load {
     Load { pattern, block, depth, once: false }
 }
 
-/// At most two of them.
+/// Bounds, of which there are at most two.
 pub(super) const fn bounds<const N: usize>(bounds: [Bound; N]) -> [Option<Bound>; 2] {
     let first = if N > 0 { Some(bounds[0]) } else { None };
     let second = if N > 1 { Some(bounds[N - 1]) } else { None };
     [first, second]
 }
 
-/// Such a part of what the disk does without a server is its own limit; what is left is the noise
-/// of runs.
+/// From this part of the disk's rate without a server on, the disk is the limit; the rest is noise.
 const DISKS_OWN: f64 = 0.95;
 
-/// What one run of one server showed.
+/// The figures of one run of one server.
 #[derive(Clone, Copy)]
 pub(super) struct Sample {
-    /// The server's processor time for each request, in microseconds.
+    /// The server's processor time per request, in microseconds.
     cpu_us: f64,
     done: Done,
 }
 
-/// Runs that followed each other.
+/// Neighbouring runs.
 #[derive(Clone, Copy)]
 pub(super) struct Run {
     pub(super) ours: Sample,
@@ -91,14 +90,14 @@ pub(super) struct Run {
 }
 
 impl Sample {
-    /// Runs a load and reads the server's processor time around it.
+    /// Runs a load and reads the server's processor time before and after.
     pub(super) fn take(served: &Served, load: &Load, uri: &str, seconds: u64, folder: &Path) -> Result<Sample> {
         let before = served.cpu_seconds()?;
         let done = load.run(uri, seconds, folder)?;
         Ok(Sample::of(served.cpu_seconds()? - before, done))
     }
 
-    /// So many seconds of processor time went into what was done.
+    /// A sample with this processor time.
     pub(super) fn of(cpu_seconds: f64, done: Done) -> Sample {
         Sample { cpu_us: cpu_seconds * 1e6 / done.operations as f64, done }
     }
@@ -113,7 +112,7 @@ impl Sample {
 }
 
 impl Row {
-    /// The row as text under these names, and how many bounds were met and missed.
+    /// The row as text with these column names, and the numbers of bounds met and missed.
     pub(super) fn report(&self, names: [&str; 2], runs: &[Run]) -> (String, (u32, u32)) {
         let mut text = format!("\n  {:<46} {:>9} {:>9} {:>6}\n", self.name, names[0], names[1], "ratio");
         let (mut met, mut missed) = (0, 0);
@@ -128,7 +127,7 @@ impl Row {
             let ours = median(runs.iter().map(|run| run.ours.figure(figure)));
             let theirs = median(runs.iter().map(|run| run.theirs.figure(figure)));
             let ratio = median(runs.iter().map(|run| run.ours.figure(figure) / run.theirs.figure(figure)));
-            // Not everybody tells every figure.
+            // Not every server reports every figure.
             if !ratio.is_finite() {
                 continue;
             }
@@ -150,7 +149,7 @@ impl Row {
     }
 }
 
-/// Three digits that say something, at most one behind the point.
+/// Three significant digits, with at most one after the point.
 fn short(value: f64) -> String {
     if value < 100.0 { format!("{value:.1}") } else { format!("{value:.0}") }
 }
@@ -169,8 +168,8 @@ mod tests {
         let bounds = [Some(Bound::most(Figure::Cpu, 0.5)), Some(Bound::least(Figure::Iops, 1.3).or_disk())];
         let row = Row { name: "reads", load, bounds };
         let disk = Some(Done { operations: 1040, seconds: 1.0, p50_us: 900.0 });
-        // The median of the ratios 0.4, 0.6 and 0.8 is above 0.5; 1000 are no 1.3 times, yet 0.96
-        // of what the disk does.
+        // The median of the ratios 0.4, 0.6 and 0.8 is above 0.5; 1000 is not 1.3 times 900, but
+        // 0.96 of what the disk does.
         let run = |cpu| Run { ours: sample(cpu, 1000, 5.0), theirs: sample(10.0, 900, 10.0), disk };
         let (text, counts) = row.report(["us", "them"], &[run(4.0), run(8.0), run(6.0)]);
         assert_eq!(counts, (1, 1), "{text}");

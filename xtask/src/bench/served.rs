@@ -1,4 +1,4 @@
-//! A server under test: started, ready, its processor time read, ended.
+//! A server under test: starting it, waiting for it, reading its processor time, ending it.
 
 use super::line_of;
 use crate::step::Watch;
@@ -8,15 +8,15 @@ use std::path::Path;
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
 
-/// How long a server may take until it accepts a connection.
+/// How long a server may take to accept a connection.
 const PATIENCE: Duration = Duration::from_secs(30);
 
-/// A running server. It is killed when this is dropped.
+/// A running server, which is killed when this is dropped.
 #[derive(Debug)]
 pub struct Served(Child);
 
 impl Served {
-    /// Starts it and waits until somebody accepts at `socket`.
+    /// Starts it and waits until it accepts connections at `socket`.
     ///
     /// # Errors
     /// It cannot be started, or ends before it accepts.
@@ -30,7 +30,7 @@ impl Served {
     /// It cannot be started, or ends before it is ready.
     pub fn start_until(mut command: Command, mut is_ready: impl FnMut(&Served) -> bool) -> Result<Served> {
         let line = line_of(&command);
-        // Calling it to see whether it listens makes some complain of a caller who says nothing.
+        // Probing whether it listens makes some servers complain about a client that sends nothing.
         let quiet = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         let mut served = Served(quiet.spawn().with_context(|| format!("start {line}"))?);
         let watch = Watch::start();
@@ -46,7 +46,7 @@ impl Served {
         Ok(served)
     }
 
-    /// Processor time that all of its threads used so far, in seconds.
+    /// Processor time that all of its threads have used, in seconds.
     ///
     /// # Errors
     /// The process is gone.
@@ -57,19 +57,19 @@ impl Served {
     /// Waits until it ends by itself.
     ///
     /// # Errors
-    /// The system does not tell.
+    /// The system does not report it.
     pub fn ended(mut self) -> Result<()> {
         self.0.wait().context("wait for its end")?;
         Ok(())
     }
 
-    /// Its process.
+    /// Its process number.
     pub fn id(&self) -> u32 {
         self.0.id()
     }
 }
 
-/// Processor time that all threads of a process used so far, in seconds.
+/// Processor time that all threads of a process have used, in seconds.
 ///
 /// # Errors
 /// There is no such process.
@@ -80,20 +80,20 @@ pub fn cpu_seconds_of(process: u32) -> Result<f64> {
     Ok(ticks as f64 / TICKS_PER_SECOND)
 }
 
-/// Processor time of processes that ended.
+/// Processor time of processes that have ended.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct CpuSeconds {
-    /// In programs.
+    /// In user mode.
     pub user: f64,
-    /// In the kernel for them.
+    /// In the kernel.
     pub system: f64,
 }
 
-/// Processor time of all processes that this one started and that ended: fields 16 and 17 of its
-/// `stat` (proc(5)).
+/// Processor time of all child processes that have ended: fields 16 and 17 of this process's `stat`
+/// (proc(5)).
 ///
 /// # Errors
-/// The system does not tell.
+/// The system does not report it.
 pub fn children_seconds() -> Result<CpuSeconds> {
     let stat = std::fs::read_to_string("/proc/self/stat").context("/proc/self/stat")?;
     children_of(&stat).with_context(|| format!("/proc/self/stat: {stat}"))
@@ -112,12 +112,12 @@ impl Drop for Served {
     }
 }
 
-/// What Linux counts a second in towards programs, on every architecture that we run on
+/// Ticks per second in which Linux reports processor time, on every architecture that we run on
 /// (`getconf CLK_TCK`).
 const TICKS_PER_SECOND: f64 = 100.0;
 
-/// User and system time in a process's `stat`: fields 14 and 15 (proc(5)). The second field is the
-/// program's name in brackets and may hold anything, so counting starts behind its last bracket,
+/// User plus system time in a process's `stat`: fields 14 and 15 (proc(5)). The second field is the
+/// program's name in brackets and may contain anything, so counting starts after the last bracket,
 /// where field 3 follows.
 fn ticks_of(stat: &str) -> Option<u64> {
     let mut fields = stat.rsplit_once(')')?.1.split_ascii_whitespace().skip(14 - 3);

@@ -1,5 +1,5 @@
-//! `cargo xtask bench store`: what maps cost beside a sparse file, through clones and for a first
-//! write, and how long a pool takes to open.
+//! `cargo xtask bench store`: the cost of maps compared with a sparse file, through clones and for
+//! a first write, and the time to open a pool.
 
 use super::Folder;
 use crate::root;

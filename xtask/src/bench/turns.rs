@@ -1,5 +1,5 @@
-//! How often and for how long what is compared runs: the same options for every bench, each with
-//! its own defaults.
+//! Options on the number and the length of alternating runs: the same for every bench, with
+//! different defaults.
 
 /// Runs of some seconds that take turns; of how many seconds at least.
 #[derive(clap::Args)]
@@ -12,8 +12,8 @@ pub struct Turns<const RUNS: u32, const SECONDS: u64, const SECONDS_LEAST: u64> 
     pub seconds: u64,
 }
 
-/// A default as text. It lives as long as the program: what `default_value_t` keeps is one for all
-/// kinds of [`Turns`].
+/// A default as text, which lives as long as the program. `default_value_t` would keep one value
+/// for all instances of [`Turns`].
 fn shown(value: u64) -> &'static str {
     value.to_string().leak()
 }

@@ -1,4 +1,4 @@
-//! Who may use whom: pure core ← adapters ← application, as ARCHITECTURE.md draws it.
+//! Dependency directions: pure core ← adapters ← application, as drawn in ARCHITECTURE.md.
 
 use super::{Finding, Source};
 use anyhow::{Context as _, Result, bail};
@@ -6,25 +6,25 @@ use serde_json::Value;
 use std::path::Path;
 use std::process::Command;
 
-/// Decides and computes; time, chance and bytes are given to it.
+/// Pure crates decide and compute; time, chance and bytes are arguments.
 const PURE: [&str; 23] = [
     "admin", "array", "block", "cache", "capacity", "fio", "history", "levels", "map", "nbd", "nearest", "nfs", "oltp",
     "ontap", "orion", "qos", "ramp", "ranread", "report", "stats", "tiers", "tree", "workload",
 ];
-/// Touches the world.
+/// Adapters touch the outside world.
 const ADAPTERS: [&str; 11] =
     ["api", "cipher", "database", "engine", "immutable", "psk", "results", "server", "storage", "store", "uring"];
 
-/// The program, and what plays its plans.
+/// The program, and the crate that plays its plans.
 const APPLICATION: [&str; 2] = ["seawall", "stage"];
 
-/// What a pure crate may use of ours: the words that all share, the word that was meant, and the
-/// rules of measuring.
+/// Crates that all pure crates may use: the shared vocabulary, the nearest word, and the rules of
+/// measurement.
 const SHARED: [&str; 3] = ["block", "nearest", "stats"];
 
-/// Pure crates that join others: the administration, what commands mean for policies and objects,
-/// and what it shows of what was kept; what bills what was kept; front ends, the crate whose words
-/// they unfold into, and the one whose sections their pages are built of.
+/// Dependencies between pure crates that join others: the administration (with the meaning of
+/// commands for policies and objects, and the history that it shows), billing, front ends with the
+/// crate that they unfold into, and pages with the crate of their sections.
 const JOINING: [(&str, &str); 23] = [
     ("admin", "history"),
     ("admin", "ontap"),
@@ -51,7 +51,7 @@ const JOINING: [(&str, &str); 23] = [
     ("tiers", "report"),
 ];
 
-/// Which adapters an adapter may use; one that is not here uses none.
+/// The adapters that an adapter may use; those that are missing here use none.
 const BENEATH: [(&str, &[&str]); 8] = [
     ("api", &["cipher", "server", "uring"]),
     ("cipher", &["psk"]),
@@ -63,7 +63,7 @@ const BENEATH: [(&str, &[&str]); 8] = [
     ("server", &["cipher", "store", "uring"]),
 ];
 
-/// Libraries that only these crates may use.
+/// Libraries that only certain crates may use.
 const RESERVED: [(&str, &[&str]); 6] = [
     ("rusqlite", &["database", "immutable", "results", "store"]),
     ("io-uring", &["uring"]),
@@ -73,14 +73,13 @@ const RESERVED: [(&str, &[&str]); 6] = [
     ("s2n-tls-tokio", &["psk"]),
 ];
 
-/// Parts of the standard library that a pure crate does without, each in two halves so that no rule
-/// finds itself.
+/// Parts of the standard library that pure crates must not use.
 const WORLD: [&str; 6] = ["std::fs", "std::net", "std::thread", "std::time", "std::process", "std::env"];
 
-/// The only crate that may be unsafe.
+/// The only crate with unsafe code.
 const UNSAFE: &str = "uring";
 
-/// A crate and what it uses in a normal build, not in its tests.
+/// A crate and its dependencies in a normal build, not in tests.
 #[derive(Debug, Default)]
 pub struct Manifest {
     /// Its folder's name under `crates`, or `xtask`.
@@ -96,7 +95,7 @@ pub struct Manifest {
 /// The manifests of all our crates.
 ///
 /// # Errors
-/// Cargo cannot say.
+/// Cargo failed.
 pub fn manifests(root: &Path) -> Result<Vec<Manifest>> {
     let cargo = std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
     let arguments = ["metadata", "--no-deps", "--offline", "--format-version", "1"];
@@ -126,7 +125,7 @@ fn manifest(root: &Path, package: &Value) -> Result<Manifest> {
     })
 }
 
-/// What is wrong with who uses whom.
+/// Violations of the dependency directions.
 pub fn check(manifests: &[Manifest]) -> Vec<Finding> {
     let mut found = Vec::new();
     for crate_ in manifests {
@@ -143,7 +142,7 @@ pub fn check(manifests: &[Manifest]) -> Vec<Finding> {
     found
 }
 
-/// Why `user` may not use `used`.
+/// Why `user` must not depend on `used`, if so.
 fn refusal(user: &str, used: &str) -> Option<String> {
     let (ours, pure) = (|name| PURE.contains(&name) || ADAPTERS.contains(&name), PURE.contains(&user));
     if pure && ADAPTERS.contains(&used) {
@@ -166,7 +165,7 @@ fn refusal(user: &str, used: &str) -> Option<String> {
     (!allowed.contains(&user)).then(|| format!("only {} may", allowed.join(", ")))
 }
 
-/// What the code itself says: pure crates that reach for the world, and `unsafe` outside its place.
+/// Violations in the code: pure crates that use the outside world, and `unsafe` elsewhere.
 pub fn check_sources(sources: &[Source]) -> Vec<Finding> {
     let mut found = Vec::new();
     for source in sources.iter().filter(|source| source.path.ends_with(".rs")) {

@@ -1,11 +1,11 @@
-//! Links from one of our pages to another file of ours: a file that was renamed leaves none behind
-//! that lead nowhere.
+//! Links from one of our pages to another file of ours, which must exist, also after files were
+//! renamed.
 
 use super::{Finding, Source};
 use std::collections::HashSet;
 use std::path::{Component, Path};
 
-/// What is wrong with the links of all pages.
+/// Broken links of all pages.
 pub(super) fn check(sources: &[Source]) -> Vec<Finding> {
     let files: HashSet<&str> = sources.iter().map(|source| source.path.as_str()).collect();
     let is_there = |path: &str| {
@@ -26,14 +26,14 @@ pub(super) fn check(sources: &[Source]) -> Vec<Finding> {
     pages.flat_map(broken).collect()
 }
 
-/// The targets of a line's links that are files of ours, without the place within them.
+/// The targets in a line's links that are files of ours, without the anchor.
 fn links(line: &str) -> impl Iterator<Item = &str> {
     let targets = line.split("](").skip(1).filter_map(|rest| rest.split_once(')')).map(|(target, _)| target);
     let targets = targets.map(|target| target.split('#').next().unwrap_or_default());
     targets.filter(|target| !target.is_empty() && !target.contains(':') && !target.contains(' '))
 }
 
-/// Where a link of a page leads, from the root; `None` outside of the repository.
+/// The target of a page's link, from the root; `None` outside of the repository.
 fn leads(page: &str, link: &str) -> Option<String> {
     let mut parts: Vec<&str> = page.split('/').collect();
     parts.pop();

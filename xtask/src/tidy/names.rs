@@ -1,20 +1,20 @@
-//! One name, one type: what a crate takes from others of ours has no name of a public type twice.
+//! One name, one type: a crate must not import two public types of the same name from our crates.
 //!
-//! Read from the text: `pub struct`, `enum`, `trait`, `union` and `type` at the left edge define a
-//! name; `use` declarations and paths that begin with a crate's name take it.
+//! This works on the text: `pub struct`, `enum`, `trait`, `union` and `type` at the left edge
+//! define a name; `use` declarations and paths that begin with a crate's name import it.
 
 use super::crates::Manifest;
 use super::{Finding, Source};
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Names that are written with their crate's in front wherever they are used.
+/// Names that are always written with their crate in front.
 const QUALIFIED: [&str; 1] = ["Error"];
 
-/// What a crate takes: of each name, the crates that define it and where it is first taken from
-/// each.
+/// The imports of a crate: for each name, the crates that define it, and the file that first
+/// imports it from each.
 type Taken<'s> = BTreeMap<&'s str, BTreeMap<&'s str, &'s str>>;
 
-/// Names that some crate takes from two of ours.
+/// Names that a crate imports from two of ours.
 pub fn check(sources: &[Source], manifests: &[Manifest]) -> Vec<Finding> {
     let code: Vec<(&str, &str, String)> = sources.iter().filter_map(of_a_crate).collect();
     let mut types: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
@@ -42,7 +42,8 @@ pub fn check(sources: &[Source], manifests: &[Manifest]) -> Vec<Finding> {
     found
 }
 
-/// The crate's name, the path and the code of a source of a crate, without its tests and comments.
+/// The crate, the path and the code of a source, without tests and comments; `None` for other
+/// files.
 fn of_a_crate(source: &Source) -> Option<(&str, &str, String)> {
     let (name, rest) = match source.path.strip_prefix("xtask/src/") {
         Some(rest) => ("xtask", rest),
@@ -56,7 +57,7 @@ fn of_a_crate(source: &Source) -> Option<(&str, &str, String)> {
     Some((name, &source.path, code))
 }
 
-/// The name of the public type that a line defines.
+/// The public type that a line defines.
 fn defined(line: &str) -> Option<&str> {
     let rest = line.strip_prefix("pub ")?;
     let kinds = ["struct ", "enum ", "trait ", "union ", "type "];
@@ -68,11 +69,11 @@ fn is_of_a_name(c: char) -> bool {
     c.is_alphanumeric() || c == '_'
 }
 
-/// Every path of more than one part, as its first part and each of the others; the branches of a
-/// `use` each.
+/// All paths with more than one part: the first part with each of the others; every branch of a
+/// `use` counts.
 fn paths(text: &str) -> Vec<(&str, &str)> {
     let mut found = Vec::new();
-    // The first part of the path that is read, and those of the braces around it.
+    // The first part of the current path, and those of the enclosing braces.
     let (mut first, mut outer): (Option<&str>, Vec<Option<&str>>) = (None, Vec::new());
     let mut rest = text;
     let mut joined = false;
@@ -93,7 +94,7 @@ fn paths(text: &str) -> Vec<(&str, &str)> {
             continue;
         }
         if let Some(after) = rest.strip_prefix("::") {
-            // Where nothing is in front the first part is the next: `::results::Error`.
+            // With nothing in front, the next part is the first: `::results::Error`.
             (rest, joined) = (after, first.is_some());
             continue;
         }
@@ -131,8 +132,8 @@ mod tests {
         assert!(!read.iter().any(|(_, name)| ["I", "G"].contains(name)), "{read:?}");
     }
 
-    /// `cli` takes a phase of each; `ramp` knows two and takes one; what is in comments and tests
-    /// counts nowhere.
+    /// `cli` imports a phase from each of two crates; `ramp` knows two and imports one. Comments
+    /// and tests do not count.
     #[test]
     fn a_name_that_is_taken_twice_is_found() {
         let phase = "//! x\n/// y\npub enum Phase {\n    A,\n}\npub(crate) struct Inner;\n";

@@ -1,27 +1,26 @@
-//! The shape of a Rust file: how long it is, how long its functions are, how it begins and what it
-//! is called.
+//! The shape of a Rust file: its length, the length of its functions, its head and its name.
 
 use super::{Finding, Source};
 
-/// Lines of a file. Beyond it two ideas share a name.
+/// Most lines of a file. Beyond it, two ideas probably share a name.
 const FILE_LINES_MAX: usize = 500;
 
-/// Lines of a function, from `fn` to its brace. A test tells a story and may be longer; so may
-/// [`LONG`].
+/// Most lines of a function, from `fn` to its closing brace. A test may be longer, since it tells a
+/// story; so may [`LONG`].
 const FUNCTION_LINES_MAX: usize = 60;
 const TEST_LINES_MAX: usize = 120;
 
-/// Characters of a line of a comment. Diagrams, tables and examples are as wide as they are.
+/// Most characters in a line of a comment. Diagrams, tables and examples may be wider.
 const COMMENT_WIDTH_MAX: usize = 100;
 
-/// Functions that are longer and read best so: a long flat table or match. They may stay, but not
-/// grow: (path, name, lines).
+/// Functions that are longer because they read best so: a long flat table or match. They may stay,
+/// but not grow: (path, name, lines).
 const LONG: [(&str, &str, usize); 1] = [("crates/report/examples/sample/noisy_neighbour.rs", "scenes", 66)];
 
 /// Names that say nothing about what is inside.
 const EMPTY_NAMES: [&str; 5] = ["utils.rs", "util.rs", "helpers.rs", "common.rs", "misc.rs"];
 
-/// What is wrong with the shape of `source`.
+/// Violations in the shape of `source`.
 pub fn check(source: &Source) -> Vec<Finding> {
     let mut found = Vec::new();
     let mut note = |line, what: String| found.push(Finding { path: source.path.clone(), line, what });
@@ -57,8 +56,8 @@ pub fn check(source: &Source) -> Vec<Finding> {
     found
 }
 
-/// What begins a comment in a file; `None` where comments are not looked at. Steps of the results
-/// database (`version_4.sql`) stay as they are.
+/// The characters that start a comment in a file; `None` if its comments are not checked.
+/// Migrations of the results database (`version_4.sql`) stay as they are.
 fn mark_of(path: &str) -> Option<&'static str> {
     let (rest, kind) = path.rsplit_once('.')?;
     match kind {
@@ -69,7 +68,7 @@ fn mark_of(path: &str) -> Option<&'static str> {
     }
 }
 
-/// Lines of comments in words that are too wide, from 1, each with its width.
+/// Lines of prose in comments that are too wide, counted from 1, with their widths.
 fn wide_comments(text: &str, mark: &str) -> Vec<(usize, usize)> {
     let mut fenced = false;
     let mut found = Vec::new();
@@ -86,17 +85,17 @@ fn wide_comments(text: &str, mark: &str) -> Vec<(usize, usize)> {
     found
 }
 
-/// A function as it stands in a file.
+/// A function in a file.
 #[derive(Debug, PartialEq, Eq)]
 struct Function<'t> {
     name: &'t str,
-    /// Where it begins, from 1.
+    /// Its first line, counted from 1.
     line: usize,
     lines: usize,
     is_test: bool,
 }
 
-/// The functions of formatted code: each ends with a brace below the beginning of its first line.
+/// The functions of formatted code: each ends with a brace at the indentation of its first line.
 fn functions(text: &str) -> Vec<Function<'_>> {
     let lines: Vec<&str> = text.lines().collect();
     let mut found = Vec::new();
@@ -106,7 +105,7 @@ fn functions(text: &str) -> Vec<Function<'_>> {
         let indent = line.len() - code.len();
         is_test |= matches!(code, "#[test]");
         let Some(name) = function_name(code) else { continue };
-        // A function of one line, or one without a body, has no brace of its own below.
+        // A function on one line, or without a body, has no closing brace of its own.
         let end = lines[index..].iter().position(|later| later.len() == indent + 1 && later.trim_start() == "}");
         let one_line = code.ends_with('}') || code.ends_with(';');
         if let Some(length) = end.filter(|_| !one_line) {
@@ -117,7 +116,7 @@ fn functions(text: &str) -> Vec<Function<'_>> {
     found
 }
 
-/// The name in a line that begins a function.
+/// The name of the function that begins in a line.
 fn function_name(code: &str) -> Option<&str> {
     let mut words = code.split_inclusive(' ');
     let mut rest = code;

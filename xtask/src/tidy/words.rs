@@ -1,8 +1,8 @@
-//! Words that stand for unfinished work, and paths that exist on one machine only.
+//! Words that mark unfinished work, and paths that exist only on one machine.
 
 use super::{Finding, Source};
 
-/// A word and why it is not wanted. Each is written in two halves, so that this table does not find
+/// Unwanted words with reasons. Each is written in two halves, so that this table does not match
 /// itself.
 const WORDS: [(&str, &str, &str); 12] = [
     ("to", "do!(", "unfinished; build it or leave it out"),
@@ -19,10 +19,10 @@ const WORDS: [(&str, &str, &str); 12] = [
     ("<<<<", "<<< ", "a merge that was not finished"),
 ];
 
-/// The word that notes open work; allowed with the condition that ends it, `(when X):`, behind it.
+/// The word for open work; it is allowed with the condition that ends it, `(when X):`, after it.
 const OPEN: (&str, &str) = ("TO", "DO");
 
-/// What `source` says that it should not.
+/// Unwanted words in `source`.
 pub fn check(source: &Source) -> Vec<Finding> {
     let mut found = Vec::new();
     let open = [OPEN.0, OPEN.1].concat();

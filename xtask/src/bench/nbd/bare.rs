@@ -1,23 +1,23 @@
-//! A request at depth 1 with nothing in it: one thread asks over a Unix socket, another one
-//! answers, and each sleeps until the other has spoken. No server that sleeps between requests
-//! takes less.
+//! The minimum for an empty request at depth 1: one thread sends over a Unix socket, another one
+//! answers, and each sleeps until the other has sent. No server that sleeps between requests can be
+//! faster.
 
 use crate::step::Watch;
 use anyhow::{Context as _, Result, anyhow};
 use std::io::{Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 
-/// Requests and replies of NBD with 4 KiB of data, in bytes.
+/// Lengths of NBD requests and replies with 4 KiB of data, in bytes.
 const REQUEST: usize = 28;
 const REPLY: usize = 16 + 4096;
-/// How many are asked: about a second.
+/// Number of requests: about a second.
 const ROUNDS: u32 = 20_000;
 
-/// Asks and answers, and says how long a round took and how much of a processor the answering
-/// thread.
+/// Measures the time of a round and the processor time of the answering thread; returns a line with
+/// both.
 ///
 /// # Errors
-/// No socket, or the kernel does not tell a thread's processor time.
+/// There is no socket, or the kernel does not report a thread's processor time.
 pub(super) fn line() -> Result<String> {
     let (mut asking, mut answering) = UnixStream::pair().context("a pair of sockets")?;
     let answers = std::thread::spawn(move || -> Result<f64> {
@@ -39,8 +39,8 @@ pub(super) fn line() -> Result<String> {
     Ok(format!("    two threads and a socket, nothing else: {round:.1} µs a round, CPU {cpu:.1} µs to answer"))
 }
 
-/// What this machine's processors do when they have nothing to do, which is most of what a request
-/// at depth 1 costs: those that halt at once are woken by an interrupt each time.
+/// What this machine's processors do when idle, which is most of the cost of a request at depth 1:
+/// those that halt at once have to be woken by an interrupt each time.
 pub(super) fn idle_processors() -> String {
     let read = |file: &str| std::fs::read_to_string(file).map_or("unknown".into(), |text| text.trim().to_owned());
     let driver = read("/sys/devices/system/cpu/cpuidle/current_driver");
@@ -52,7 +52,7 @@ pub(super) fn idle_processors() -> String {
     }
 }
 
-/// Microseconds that this thread was on a processor.
+/// Processor time of this thread, in microseconds.
 fn thread_cpu_us() -> Result<f64> {
     let file = "/proc/thread-self/schedstat";
     let text = std::fs::read_to_string(file).context(file)?;

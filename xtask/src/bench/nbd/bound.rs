@@ -1,4 +1,4 @@
-//! Which processor takes a disk's interrupts, and a comparison on that one alone.
+//! Finds the processor that handles a disk's interrupts, and restricts a comparison to it.
 
 use super::super::fio::Load;
 use super::{load, succeed};
@@ -7,12 +7,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 use std::process::Command;
 
-/// A second of reads, one at a time.
+/// Reads, one at a time.
 const LOAD: Load = load("randread", "4k", 1);
 
-/// The processor that takes most interrupts of devices while a file of the disk is read, one
-/// request at a time: where a disk has a queue for each processor, that of whoever asks, else
-/// always the same.
+/// The processor that handles most device interrupts while a file on the disk is read, one request
+/// at a time. If the disk has a queue for each processor, that is the reader's, otherwise always
+/// the same.
 ///
 /// # Errors
 /// fio failed, or the kernel does not count interrupts.
@@ -22,17 +22,17 @@ pub fn processor_of(raw: &Path, folder: &Path) -> Result<usize> {
     busiest(&before, &counted()?).context("/proc/interrupts: no device has interrupted any processor")
 }
 
-/// This thread, and whatever it starts, on one processor until this is dropped.
+/// Restricts this thread, and everything it starts, to one processor until it is dropped.
 pub struct OnOne {
-    /// Where it ran before, as a list of processors.
+    /// The processors before, as a list.
     before: String,
 }
 
 impl OnOne {
-    /// From now on.
+    /// Restricts it from now on.
     ///
     /// # Errors
-    /// There is no such processor for this program.
+    /// The program may not use that processor.
     pub fn of(processor: usize) -> Result<OnOne> {
         let file = "/proc/thread-self/status";
         let text = std::fs::read_to_string(file).context(file)?;
@@ -45,12 +45,12 @@ impl OnOne {
 
 impl Drop for OnOne {
     fn drop(&mut self) {
-        // It was there before.
+        // It was allowed before, so this cannot fail.
         drop(move_to(&self.before));
     }
 }
 
-/// The first thread of this program to a list of processors.
+/// Moves the first thread of this program to a list of processors.
 fn move_to(list: &str) -> Result<()> {
     succeed(Command::new("taskset").args(["--cpu-list", "--pid", list]).arg(std::process::id().to_string()))
 }
@@ -59,7 +59,7 @@ fn counted() -> Result<String> {
     std::fs::read_to_string("/proc/interrupts").context("/proc/interrupts")
 }
 
-/// The processor with most interrupts of devices between the two.
+/// The processor with most device interrupts between the two readings.
 fn busiest(before: &str, after: &str) -> Option<usize> {
     let (before, after) = (by_processor(before), by_processor(after));
     let taken =
@@ -68,7 +68,8 @@ fn busiest(before: &str, after: &str) -> Option<usize> {
     most.map(|(processor, _)| processor)
 }
 
-/// Interrupts of devices, whose lines begin with a number; the others are the processors' own.
+/// Device interrupts by processor: their lines begin with a number; the others are the processors'
+/// own.
 fn by_processor(text: &str) -> BTreeMap<usize, u64> {
     let mut lines = text.lines();
     let columns = lines.next().unwrap_or_default().split_whitespace();

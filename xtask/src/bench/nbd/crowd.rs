@@ -1,10 +1,10 @@
-//! Sixty-four connections to sixteen exports at once: what the server keeps in memory, and how even
-//! the shares are.
+//! Sixty-four connections to sixteen exports at once: the server's memory, and the fairness among
+//! exports.
 //!
-//! The shares are measured with and without turns. Without, each request goes to the disk as it
-//! comes, and an export whose blocks lie where the disk is slower gets less: that is the disk's
-//! doing, and shows without a server too. With `qos fairness` what waits is held in the gate, and
-//! the exports take turns. That is what the bound is about.
+//! Fairness is measured with and without turns. Without, each request goes to the disk as it comes,
+//! and an export whose blocks are in a slower region gets less: that is due to the disk, and the
+//! same without a server. With `qos fairness` requests wait in the gate, and the exports take
+//! turns. The bound applies to that case.
 
 use super::super::contender::Ours;
 use super::super::{fio_json, median};
@@ -14,18 +14,18 @@ use std::path::Path;
 use std::process::Command;
 
 const EXPORTS: usize = 16;
-/// To each export.
+/// Connections to each export.
 const CONNECTIONS: usize = 4;
 /// Requests in flight on each connection.
 const DEPTH: u32 = 8;
 /// Bytes of an export.
 const SIZE: u64 = 16 << 20;
-/// How far an export's rate may be from the mean.
+/// Largest deviation of an export's rate from the mean.
 const FAIR: f64 = 0.05;
-/// MiB that the server may have in memory beside its buffers.
+/// Most memory of the server beyond its buffers, in MiB.
 const MEMORY: f64 = 64.0;
 
-/// Runs it; bounds met and missed.
+/// Runs it; returns bounds met and missed.
 pub(super) fn run(seawall: &Path, folder: &Path, settings: &str, runs: u32, seconds: u64) -> Result<(u32, u32)> {
     println!("\n{} connections to {EXPORTS} exports, 4 KiB random reads, depth {DEPTH} on each", EXPORTS * CONNECTIONS);
     let ours = Ours::start(seawall, &folder.join("pool-crowd"), settings, "")?;
@@ -59,10 +59,10 @@ pub(super) fn run(seawall: &Path, folder: &Path, settings: &str, runs: u32, seco
     Ok((met, held.len() as u32 - met))
 }
 
-/// What runs gave the exports.
+/// The shares of the exports in all runs.
 #[derive(Default)]
 struct Shares {
-    /// How far the farthest export was from the mean, as a part of it.
+    /// Largest deviation of an export from the mean, as a fraction.
     spreads: Vec<f64>,
     /// IOPS of all exports together.
     rates: Vec<f64>,
@@ -113,11 +113,11 @@ fn load(ours: &Ours, seconds: u64, folder: &Path) -> Result<Vec<f64>> {
     Ok(shares)
 }
 
-/// What a process has in memory, in MiB.
+/// The resident memory of a process, in MiB.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Memory {
     whole: f64,
-    /// Its largest mapping: the slab, where all data in flight lies.
+    /// Its largest mapping: the slab with all data in flight.
     largest: f64,
 }
 
@@ -131,7 +131,7 @@ impl Memory {
         self.whole - self.largest
     }
 
-    /// Reads proc(5)'s `smaps`: for each mapping, its size and what of it is resident.
+    /// Parses `smaps` of proc(5): the size and the resident part of each mapping.
     fn read(smaps: &str) -> Memory {
         let (mut size, mut longest, mut memory) = (0, 0, Memory { whole: 0.0, largest: 0.0 });
         let kib = |line: &str| line.split_whitespace().nth(1).and_then(|word| word.parse::<u64>().ok()).unwrap_or(0);

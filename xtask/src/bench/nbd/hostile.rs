@@ -1,10 +1,11 @@
-//! A client that reads 4 KiB at random from the page cache, alone and beside clients that ask for
-//! more than they take or ask without end.
+//! A client that reads 4 KiB at random from the page cache, alone and beside clients that request
+//! more than they read, or request without end.
 //!
-//! Who does not read is to wait for himself: the client may lose a twentieth to them at most. Who
-//! asks without end and does read is a client like others: the client is to get what each of them
-//! gets, as long as it asks for as much. Its runs alone and beside them alternate, as does which of
-//! them comes first, and a ratio is the median of the ratios of neighbouring runs.
+//! Clients that do not read their replies should only delay themselves: the measured client may
+//! lose at most a twentieth to them. Clients that request without end and do read are ordinary
+//! ones: the measured client should get as much as each of them, if it requests as much. Its runs
+//! alone and beside them alternate, and so does which comes first. A ratio is the median of the
+//! ratios of neighbouring runs.
 
 use super::super::contender::Ours;
 use super::super::fio::Load;
@@ -26,28 +27,28 @@ use std::time::Duration;
 const SIZE: u64 = 256 << 20;
 /// The depths of the client that is measured.
 const DEPTHS: [u32; 2] = [8, 32];
-/// What the client keeps beside clients who do not read, as a part of what it has alone.
+/// What the client keeps beside clients that do not read, as a part of its rate alone.
 const KEPT: f64 = 0.95;
-/// What the client gets beside clients who ask without end, as a part of what each of them gets: 21
-/// do not share evenly to the last.
+/// What the client gets beside clients that request without end, as a part of what each of them
+/// gets: 21 clients do not share perfectly evenly.
 const SHARE: f64 = 0.8;
-/// MiB of memory that may stay beside what there was before they came.
+/// Most memory that may remain beyond what there was before they came, in MiB.
 const LEFT: f64 = 32.0;
-/// How long after the others came or went a run begins: they are to be met at work, not while they
-/// come.
+/// How long after the others came or left a run begins: they should be measured at work, not while
+/// connecting.
 const SETTLE: Duration = Duration::from_millis(500);
-/// How long it is waited for memory to come back.
+/// How long to wait for memory to be returned.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Clients that are not to harm others.
+/// A kind of client that must not harm others.
 struct Kind {
     name: &'static str,
     connections: usize,
     /// Bytes of each read.
     length: u32,
-    /// Reads that each asks for; `None` without end.
+    /// Number of reads of each; `None` without end.
     reads: Option<u64>,
-    /// They take the answers.
+    /// Whether they read the replies.
     listens: bool,
 }
 
@@ -75,7 +76,7 @@ const KINDS: [Kind; 3] = [
     },
 ];
 
-/// Runs it; bounds met and missed.
+/// Runs it; returns bounds met and missed.
 pub(super) fn run(seawall: &Path, folder: &Path, settings: &str, runs: u32, seconds: u64) -> Result<(u32, u32)> {
     println!("\na client that reads 4 KiB at random from the page cache, alone and beside others");
     let ours = Ours::start(seawall, &folder.join("pool-hostile"), settings, "")?;
@@ -125,7 +126,7 @@ struct Run {
     /// IOPS.
     alone: f64,
     beside: f64,
-    /// Of each of the others.
+    /// Mean IOPS of each of the others.
     each: f64,
 }
 
@@ -142,8 +143,8 @@ impl Measured {
         let mut measured = Measured::default();
         for number in 0..runs {
             let alone = || Ok::<f64, anyhow::Error>(load.run(&ours.uri("lun1"), seconds, folder)?.iops());
-            // Who is measured second finds another machine than who is first: they take turns in
-            // that, too.
+            // The second measurement may find the machine in another state, so the order alternates
+            // too.
             let first = (number % 2 == 0).then(alone).transpose()?;
             let others = Others::come(kind, &ours.socket(), "svm01:/vol/vol1/lun1")?;
             std::thread::park_timeout(SETTLE);
@@ -177,29 +178,30 @@ impl Measured {
         median(self.runs.iter().map(|run| run.beside / run.alone))
     }
 
-    /// What the client gets as a part of what each of the others gets.
+    /// What the client gets, as a part of what each of the others gets.
     fn share(&self) -> f64 {
         median(self.runs.iter().map(|run| run.beside / run.each))
     }
 }
 
-/// Connections that ask, each with a thread that writes and one that reads, if it reads.
+/// Connections that send requests, each with a thread that writes, and one that reads if it reads
+/// at all.
 struct Others {
     streams: Vec<UnixStream>,
     threads: Vec<JoinHandle<()>>,
-    /// Bytes of answers that were taken.
+    /// Bytes of replies that were read.
     taken: Arc<AtomicU64>,
 }
 
 impl Others {
-    /// Connects them all and has them ask.
+    /// Connects them and starts their requests.
     fn come(kind: &Kind, socket: &Path, export: &str) -> Result<Others> {
         let mut others = Others { streams: Vec::new(), threads: Vec::new(), taken: Arc::default() };
         for number in 0..kind.connections as u64 {
             let stream = connect(socket, export)?;
             let (mut to, mut from) = (stream.try_clone()?, stream.try_clone()?);
             let (length, reads) = (kind.length, kind.reads);
-            // A chunk is asked for again and again; it ends where the socket is shut down.
+            // A chunk is sent again and again, until the socket is shut down.
             let chunk: Vec<u8> = (0..reads.unwrap_or(512)).flat_map(|n| request(n, number + n * 7, length)).collect();
             others.threads.push(std::thread::spawn(move || while to.write_all(&chunk).is_ok() && reads.is_none() {}));
             if kind.listens {
@@ -216,7 +218,7 @@ impl Others {
         Ok(others)
     }
 
-    /// Answers that were taken: simple replies, a header and the data.
+    /// Replies that were read: simple ones, with a header and the data.
     fn answered(&self, kind: &Kind) -> u64 {
         self.taken.load(Ordering::Relaxed) / (16 + u64::from(kind.length))
     }
@@ -227,15 +229,15 @@ impl Others {
     }
 }
 
-/// A read of the NBD protocol; `block` counts reads of this length, round the export.
+/// A read request of NBD; `block` counts reads of this length and wraps at the end of the export.
 fn request(cookie: u64, block: u64, length: u32) -> Vec<u8> {
     let at = block * u64::from(length) % SIZE;
     let head = [&0x2560_9513_u32.to_be_bytes()[..], &[0; 4], &cookie.to_be_bytes()].concat();
     [&head[..], &at.to_be_bytes(), &length.to_be_bytes()].concat()
 }
 
-/// Connects, and takes part in the handshake as far as needed: the new style, GO, without any
-/// information wished for.
+/// Connects and does the necessary part of the handshake: the new style, GO, without requesting
+/// information.
 fn connect(socket: &Path, export: &str) -> Result<UnixStream> {
     const ACK: u32 = 1;
     const ERROR: u32 = 1 << 31;
@@ -257,8 +259,8 @@ fn connect(socket: &Path, export: &str) -> Result<UnixStream> {
     }
 }
 
-/// Waits until the server has given back what it took since; what is left in MiB, and after how
-/// many seconds.
+/// Waits until the server has returned the memory it took since; returns what is left in MiB, and
+/// the seconds it took.
 fn wait_for_memory(ours: &Ours, before: f64) -> Result<(f64, f64)> {
     let watch = Watch::start();
     loop {
@@ -270,8 +272,7 @@ fn wait_for_memory(ours: &Ours, before: f64) -> Result<(f64, f64)> {
     }
 }
 
-/// MiB of memory that the server has for itself: what of its pool's files is mapped is the page
-/// cache's.
+/// The server's anonymous memory in MiB: mappings of its pool's files belong to the page cache.
 fn anonymous(ours: &Ours) -> Result<f64> {
     let path = format!("/proc/{}/status", ours.served.id());
     let status = std::fs::read_to_string(&path).with_context(|| path.clone())?;

@@ -1,4 +1,4 @@
-//! nfs-ganesha in a network of its own, and a loop over libnfs.
+//! nfs-ganesha in a network namespace of its own, and a loop over libnfs.
 
 use super::super::fio::Done;
 use super::super::served::{Served, cpu_seconds_of};
@@ -35,19 +35,19 @@ impl Ganesha {
             look.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
             look.status().is_ok_and(|status| status.success())
         })?;
-        // The process that was started only waits for its one child, the server.
+        // The process that was started only waits for its only child, the server.
         let path = format!("/proc/{0}/task/{0}/children", served.id());
         let children = std::fs::read_to_string(&path).with_context(|| path.clone())?;
         let process = children.trim().parse().with_context(|| format!("{path}: {children}"))?;
         Ok(Ganesha { _served: served, process, place })
     }
 
-    /// Processor time that it used so far, in seconds.
+    /// Processor time that it has used, in seconds.
     pub(super) fn cpu_seconds(&self) -> Result<f64> {
         cpu_seconds_of(self.process)
     }
 
-    /// Bytes that went over its loopback so far, both ways.
+    /// Bytes on its loopback device so far, in both directions.
     pub(super) fn wire_bytes(&self) -> Result<u64> {
         let path = format!("/proc/{}/net/dev", self.process);
         let devices = std::fs::read_to_string(&path).with_context(|| path.clone())?;
@@ -79,7 +79,7 @@ impl Loop {
         command
     }
 
-    /// What it did, and seconds of processor time that it used. It tells no median.
+    /// Runs it; returns its results and its processor time in seconds. It reports no median.
     pub(super) fn run(
         &self,
         place: &Place,

@@ -1,4 +1,4 @@
-//! Files that are loaded, and our server with two of them.
+//! The files that are loaded, and our server with two of them.
 
 use super::super::contender::Ours;
 use super::super::succeed;
@@ -8,7 +8,7 @@ use std::net::TcpListener;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// What all tables use.
+/// What all tables share.
 pub(super) struct Tools {
     pub(super) seawall: PathBuf,
     pub(super) folder: PathBuf,
@@ -18,27 +18,27 @@ pub(super) struct Tools {
 
 /// A file of an NFS server.
 pub(super) struct Place {
-    /// What it is, for the reader.
+    /// Its description, for the report.
     pub(super) what: &'static str,
-    /// The server's port; `None` where a port mapper tells it.
+    /// The server's port; `None` if a port mapper reports it.
     pub(super) port: Option<u16>,
-    /// The folder that is exported, by version 3.
+    /// The exported folder, for version 3.
     pub(super) folder: String,
     pub(super) file: &'static str,
-    /// The process in whose network the server is, if not in this one.
+    /// The process whose network namespace contains the server, if it is not this one's.
     pub(super) inside: Option<u32>,
 }
 
 impl Place {
-    /// The file as libnfs names it.
+    /// The file's name for libnfs.
     pub(super) fn libnfs(&self, version: u32) -> String {
         let port = self.port.map_or_else(String::new, |port| format!("&nfsport={port}&mountport={port}"));
-        // Version 4 has one tree of all exports.
+        // In version 4, one tree contains all exports.
         let folder = if version == 4 { "/export" } else { &self.folder };
         format!("nfs://127.0.0.1{folder}/{}?version={version}{port}", self.file)
     }
 
-    /// The command, in the server's network.
+    /// A command that runs in the server's network namespace.
     pub(super) fn command(&self, program: &Path) -> Command {
         let Some(process) = self.inside else { return Command::new(program) };
         let mut command = Command::new("nsenter");
@@ -48,8 +48,8 @@ impl Place {
 }
 
 impl Tools {
-    /// Our client's command; for no seconds it ends with its first request. What is at the place
-    /// may be written over.
+    /// The command of our client; with zero seconds it ends after its first request. It may
+    /// overwrite the file.
     pub(super) fn fio(&self, place: &Place, shape: Shape, seconds: u64) -> Command {
         let port = place.port.map_or_else(String::new, |port| format!(":{port}"));
         let url = format!("nfs://127.0.0.1{port}{}", place.folder);
@@ -71,8 +71,8 @@ impl Tools {
     }
 }
 
-/// Our server on a new pool, with `config` and more lines for `[server]`, and `data` in a LUN and
-/// in a file that a client made.
+/// Our server on a new pool, with `config` and additional lines for `[server]`; `data` is in a LUN
+/// and in a clients' file.
 pub(super) fn serve(tools: &Tools, name: &str, config: &str, server: &str, data: &Path) -> Result<(Ours, [Place; 2])> {
     let port = TcpListener::bind("127.0.0.1:0").and_then(|any| any.local_addr()).context("a free port")?.port();
     let pool = tools.folder.join(format!("pool-{name}"));

@@ -1,5 +1,5 @@
-//! The workshop's last question: version 3 against version 4, by one client against one server that
-//! speaks both.
+//! The workshop's last question: version 3 compared with version 4, with one client and one server
+//! that supports both.
 
 use super::super::median;
 use super::super::turns::Turns;
@@ -17,13 +17,14 @@ const READ: i32 = 36 - 68;
 /// after.
 const WRITE: i32 = 32 - 92;
 
-/// What one run showed.
+/// The figures of one run.
 struct Seen {
     iops: f64,
-    /// Processor time a request, in microseconds: of the client and of the server.
+    /// Processor time per request, in microseconds: of the client and of the server.
     client: f64,
     server: f64,
-    /// Bytes on the wire a request beside its data, both ways, TCP's and IP's own among them.
+    /// Bytes on the wire per request besides its data, in both directions, with TCP's and IP's
+    /// headers.
     beside: f64,
 }
 

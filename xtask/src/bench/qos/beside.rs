@@ -1,5 +1,5 @@
-//! A client under a promise beside a neighbour, on the real server and this machine's disk: with
-//! the promise and without it, in turns.
+//! A client with a promise (a floor) beside a neighbour, on the real server and this machine's
+//! disk, alternately with and without the promise.
 
 use super::super::fio::Load;
 use super::super::median;
@@ -8,14 +8,14 @@ use super::pool::Pool;
 use anyhow::Result;
 use std::path::Path;
 
-/// A client, and what fio is told beside its load.
+/// A client, and additional arguments for fio.
 pub struct Client {
     pub name: &'static str,
     pub load: Load,
     pub more: &'static [&'static str],
 }
 
-/// Half reads, half writes of 4 KiB, four at a time.
+/// Half reads, half writes of 4 KiB, at depth 4.
 pub const VICTIM: Load = Load { pattern: "randrw", block: "4k", depth: 4, once: false };
 
 pub const BULLY: Client = Client {
@@ -24,21 +24,21 @@ pub const BULLY: Client = Client {
     more: &[],
 };
 
-/// A promise that does not help its owner may cost so many percent of what all do without it.
+/// Most cost of a promise that does not help its owner, in percent of the total without it.
 pub const COST_MOST: f64 = 10.0;
 
-/// What the victim and its neighbour did in one run, from its second second on: promises hold from
-/// there on.
+/// What the victim and its neighbour did in one run, from the second second on, when promises have
+/// to hold.
 pub struct Beside {
     pub victim: Completions,
-    /// How many requests of each ended, in each second in which both have some.
+    /// Completed requests of each, in each second in which both have some.
     pub seconds: Vec<(u64, u64)>,
-    /// The victim's median of each second until both have ended, in microseconds.
+    /// The victim's median latency in each second until both have ended, in microseconds.
     pub medians: Vec<Option<f64>>,
 }
 
 impl Beside {
-    /// What both did a second.
+    /// What both did per second.
     pub fn total(&self) -> f64 {
         let sum: u64 = self.seconds.iter().map(|second| second.0 + second.1).sum();
         sum as f64 / self.seconds.len().max(1) as f64
@@ -54,7 +54,7 @@ pub struct Stage<'a> {
 }
 
 impl<'a> Stage<'a> {
-    /// Serves a pool of that name, and prints how, and the head of a table.
+    /// Serves a pool of that name, and prints its command and the head of a table.
     ///
     /// # Errors
     /// A program failed.
@@ -66,7 +66,7 @@ impl<'a> Stage<'a> {
         Ok(Stage { pool, folder, runs, seconds })
     }
 
-    /// What a client does alone; a line of the table.
+    /// Measures a client alone, for one line of the table.
     ///
     /// # Errors
     /// fio failed.
@@ -77,7 +77,8 @@ impl<'a> Stage<'a> {
         Ok(alone)
     }
 
-    /// A client beside another, without a policy group and in it; two lines of the table.
+    /// Measures a client beside another, outside of a policy group and in it, for two lines of the
+    /// table.
     ///
     /// # Errors
     /// A program failed.
@@ -118,21 +119,21 @@ impl<'a> Stage<'a> {
     }
 }
 
-/// Runs in turns.
+/// Alternating runs.
 pub struct Turns {
     pub without: Vec<Beside>,
     pub with: Vec<Beside>,
 }
 
 impl Turns {
-    /// What the promise cost of all that both do, in percent: the median of neighbouring runs.
+    /// The cost of the promise, in percent of what both do: the median over neighbouring runs.
     pub fn cost(&self) -> f64 {
         let pairs = self.without.iter().zip(&self.with);
         median(pairs.map(|(without, with)| 1.0 - with.total() / without.total().max(1.0))) * 100.0
     }
 }
 
-/// A word for a bound.
+/// The word for a bound.
 pub fn said(is_met: bool) -> &'static str {
     if is_met { "met" } else { "MISSED" }
 }

@@ -1,8 +1,8 @@
-//! One limit, three servers: how much passes in the worst second, the first included, and on
+//! One limit, three servers: how much passes in the worst second, including the first, and on
 //! average.
 //!
-//! 5 000 operations a second of 4 KiB; nbdkit's rate filter knows bandwidth only, so there it is
-//! the same in bits.
+//! The limit is 5 000 operations of 4 KiB per second. nbdkit's rate filter only limits bandwidth,
+//! so there it is the equivalent in bits.
 
 use super::super::fio::Load;
 use super::super::served::Served;
@@ -16,12 +16,12 @@ use std::process::Command;
 const LIMIT: u64 = 5_000;
 const LOAD: Load = Load { pattern: "randread", block: "4k", depth: 32, once: false };
 
-/// A server with the limit set.
+/// A server with the limit.
 struct Contender {
     name: &'static str,
     uri: String,
     line: String,
-    /// It ends with this.
+    /// Stops the server when dropped.
     _keep: Keep,
 }
 
@@ -30,7 +30,7 @@ enum Keep {
     Theirs { _served: Served },
 }
 
-/// Runs them in turns and prints the table.
+/// Runs them alternately and prints the table.
 ///
 /// # Errors
 /// A program failed.

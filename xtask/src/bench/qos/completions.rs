@@ -1,4 +1,4 @@
-//! When each request of a fio run ended and how long it took, from fio's log of completion
+//! When each request of a fio run completed and how long it took, from fio's log of completion
 //! latencies.
 
 use super::super::fio::Load;
@@ -6,7 +6,7 @@ use anyhow::{Context as _, Result, bail};
 use std::path::Path;
 use std::process::{Child, Command, Stdio};
 
-/// A load being run, with a line in a log for every request.
+/// A running load, with a line in a log for every request.
 pub struct Running {
     fio: Child,
     log: std::path::PathBuf,
@@ -15,13 +15,13 @@ pub struct Running {
 /// The command of [`Running::start`].
 pub fn command(load: &Load, uri: &str, seconds: u64, folder: &Path, name: &str, more: &[&str]) -> Command {
     let mut command = load.command(uri, seconds, folder);
-    // Times on the clock on the wall, so that two runs at once can be laid beside each other.
+    // Timestamps of the wall clock, so that two concurrent runs can be compared.
     command.arg(format!("--write_lat_log={name}")).arg("--log_unix_epoch=1").args(more);
     command
 }
 
 impl Running {
-    /// Starts it; `name` tells its log from others in the folder.
+    /// Starts it; `name` distinguishes its log from others in the folder.
     ///
     /// # Errors
     /// fio cannot be started.
@@ -31,10 +31,10 @@ impl Running {
         Ok(Running { fio: quiet.spawn().context("start fio")?, log: folder.join(format!("{name}_clat.1.log")) })
     }
 
-    /// Waits for its end and reads what it wrote.
+    /// Waits for its end and parses its log.
     ///
     /// # Errors
-    /// fio failed, or its log cannot be read.
+    /// fio failed, or its log cannot be parsed.
     pub fn finish(self) -> Result<Completions> {
         let output = self.fio.wait_with_output()?;
         if !output.status.success() {
@@ -46,16 +46,16 @@ impl Running {
     }
 }
 
-/// Requests that ended.
+/// Completed requests.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Completions {
-    /// When, in milliseconds of the clock on the wall, and after how many nanoseconds; in the order
-    /// of the log.
+    /// The time of each in milliseconds of the wall clock, and its latency in nanoseconds; in the
+    /// order of the log.
     all: Vec<(u64, u64)>,
 }
 
 impl Completions {
-    /// Lines of `time in ms, latency in ns, direction, bytes, …`.
+    /// Parses lines of `time in ms, latency in ns, direction, bytes, …`.
     fn parse(text: &str) -> Result<Completions> {
         let line = |line: &str| -> Option<(u64, u64)> {
             let mut fields = line.split(',').map(str::trim);
@@ -65,8 +65,8 @@ impl Completions {
         Ok(Completions { all: all.collect::<Result<_>>()? })
     }
 
-    /// From the first second in which both have requests to the last such: for each second, how
-    /// many of each.
+    /// The numbers of both in each second, from the first to the last second in which both have
+    /// requests.
     pub fn by_second(&self, other: &Completions) -> Vec<(u64, u64)> {
         let span = |c: &Completions| Some((c.all.iter().map(|a| a.0).min()?, c.all.iter().map(|a| a.0).max()?));
         let (Some(one), Some(two)) = (span(self), span(other)) else { return Vec::new() };
@@ -76,7 +76,7 @@ impl Completions {
         starts.map(|at| (count(self, at), count(other, at))).collect()
     }
 
-    /// The most that ended in any second, moved by 10 ms, the first included.
+    /// Most completions in any second, in steps of 10 ms, including the first second.
     pub fn worst_window(&self) -> u64 {
         let first = self.all.iter().map(|a| a.0).min().unwrap_or(0);
         let mut bins = Vec::new();
@@ -88,13 +88,13 @@ impl Completions {
         bins.windows(100.min(bins.len().max(1))).map(|window| window.iter().sum()).max().unwrap_or(0)
     }
 
-    /// How many ended a second, over so many seconds.
+    /// Completions per second, over `seconds`.
     pub fn mean(&self, seconds: u64) -> f64 {
         self.all.len() as f64 / seconds as f64
     }
 
-    /// The median latency of each second from the first request on to the last of either, in
-    /// microseconds; none of a second without requests.
+    /// The median latency in each second from the first request to the last of either, in
+    /// microseconds; `None` for a second without requests.
     pub fn medians(&self, other: &Completions) -> Vec<Option<f64>> {
         let Some(from) = self.all.iter().map(|a| a.0).min() else { return Vec::new() };
         let to = self.all.iter().chain(&other.all).map(|a| a.0).max().unwrap_or(from);
@@ -105,7 +105,7 @@ impl Completions {
         starts.map(of).map(|second| (!second.all.is_empty()).then(|| second.percentile(50.0))).collect()
     }
 
-    /// The latency that so many percent stay below, in microseconds.
+    /// The given percentile of latency, in microseconds.
     pub fn percentile(&self, percent: f64) -> f64 {
         let mut took: Vec<u64> = self.all.iter().map(|a| a.1).collect();
         took.sort_unstable();
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn windows_and_seconds_are_counted_from_the_log() {
-        // 100 requests at one moment, 900 over the second after it, one each 10 ms later on.
+        // 100 requests at one moment, 900 over the following second, then one every 10 ms.
         let burst = (0..100).map(|_| 5_000);
         let rest = (0..900).map(|i| 5_001 + i);
         let slow = (0..200).map(|i| 6_000 + 10 * i);

@@ -1,8 +1,8 @@
 //! A floor on the real server and this machine's disk: a client at depth 4 beside one at depth 128,
-//! and beside one that flushes after every write; each with the floor and without it.
+//! and beside one that flushes after every write, each with the floor and without it.
 //!
-//! A second counts if the device itself completed at least the sum of the floors in it; with more
-//! than 5 % of the seconds left out, nothing can be said.
+//! A second counts if the device completed at least the sum of the floors in it. If more than 5 %
+//! of the seconds do not count, there is no result.
 
 use super::super::fio::Load;
 use super::super::median;
@@ -12,13 +12,13 @@ use std::path::Path;
 
 /// The victim's floor, in IOPS.
 const FLOOR: u64 = 5_000;
-/// One that it has anyhow.
+/// A floor that the owner would get without any.
 const NEEDLESS: u64 = 1_000;
-/// The part of it that must be there in every second.
+/// The part of the floor that is required in every second.
 const HELD: f64 = 0.99;
-/// It may be exceeded from others' sacrifice by so many percent.
+/// Most that the owner may get above its floor at others' expense, in percent.
 const ABOVE_MOST: f64 = 5.0;
-/// Of all seconds at most so many may be left out.
+/// Most seconds that may not count, as a part of all.
 const LEFT_OUT_MOST: f64 = 0.05;
 
 const OWNER: Client = Client { name: "the victim", load: VICTIM, more: &[] };
@@ -32,7 +32,7 @@ const NEIGHBOURS: [Client; 2] = [
     },
 ];
 
-/// Runs them in turns and prints the table.
+/// Runs them alternately and prints the table.
 ///
 /// # Errors
 /// A program failed.
@@ -60,7 +60,7 @@ pub fn run(paths: [&Path; 3], turns: (u32, u64)) -> Result<()> {
     Ok(())
 }
 
-/// What the owner has above its floor, and above what it has without one, from what others give up.
+/// What the owner gets above its floor, and above its rate without one, at others' expense.
 fn sacrifice(turns: &Turns, seconds: u64) -> String {
     let own = |runs: &[Beside]| median(runs.iter().map(|run| run.victim.mean(seconds)));
     let needed = own(&turns.without).max(FLOOR as f64);
@@ -68,25 +68,26 @@ fn sacrifice(turns: &Turns, seconds: u64) -> String {
     format!("{above:.1} % above floor and what it has without (at most {ABOVE_MOST:.0}): {}", said(above <= ABOVE_MOST))
 }
 
-/// How often the owner is below its floor where it has none: what the floor is needed for.
+/// How often the owner is below its floor without it: what the floor is needed for.
 fn without(runs: &[Beside]) -> String {
     let had: Vec<u64> = runs.iter().flat_map(|run| run.seconds.iter().map(|second| second.0)).collect();
     let below = had.iter().filter(|had| **had < FLOOR).count();
     format!("without it below {FLOOR} in {below} of {} seconds, worst {}", had.len(), had.iter().min().unwrap_or(&0))
 }
 
-/// The device completed enough for the floor in this second: the owner's and the neighbour's.
+/// Whether the device completed enough for the floor in this second, for owner and neighbour
+/// together.
 fn is_counted(second: &(u64, u64)) -> bool {
     second.0 + second.1 >= FLOOR
 }
 
-/// The owner had less than its floor in it.
+/// Whether the owner missed its floor in it.
 fn is_short(second: &(u64, u64)) -> bool {
     is_counted(second) && (second.0 as f64) < HELD * FLOOR as f64
 }
 
-/// What all did in the seconds in which the floor was missed, if there are any: where it lacks much
-/// in them, holding back was in vain.
+/// The total in seconds in which the floor was missed, if there are any: if it is low, others were
+/// held back in vain.
 fn when_short(turns: &Turns) -> Option<String> {
     let seconds = turns.with.iter().flat_map(|run| run.seconds.iter().copied()).filter(is_short);
     let totals: Vec<f64> = seconds.map(|(own, others)| (own + others) as f64).collect();
@@ -106,7 +107,7 @@ fn verdict(runs: &[Beside]) -> String {
     let left_out: Vec<u64> = all.iter().filter(|s| !is_counted(s)).map(|s| s.0 + s.1).collect();
     let short: Vec<String> = (runs.iter().zip(1..))
         .flat_map(|(run, number)| {
-            // The first second of a run is not among them.
+            // The first second of a run is not included.
             let seconds = run.seconds.iter().zip(2..).filter(|(s, _)| is_short(s));
             seconds.map(move |(s, at)| format!("\n      run {number}, second {at}: {} of {} in all", s.0, s.0 + s.1))
         })
@@ -145,8 +146,8 @@ mod tests {
         assert!(verdict(&[]).starts_with("floor cannot say"));
     }
 
-    /// A second of 36 000 in which the floor is missed, where all do 40 000 without it, is a tenth
-    /// less. What the held second costs does not count.
+    /// In a second in which the floor is missed, 36 000 against 40 000 without it are a tenth less.
+    /// The cost of the held second does not count.
     #[test]
     fn the_cost_while_short_is_of_those_seconds_alone() {
         let run = |seconds: &[(u64, u64)]| {

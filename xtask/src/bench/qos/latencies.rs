@@ -1,20 +1,20 @@
-//! Floors by latency on the real server and this machine's disk: what a client at depth 4 sees of
-//! each second's median, beside one at depth 128. The promise is from a request's arrival at the
-//! server on; what is counted here is the client's, which has the socket beside it.
+//! Floors by latency on the real server and this machine's disk: the median in each second of a
+//! client at depth 4, beside one at depth 128. The promise counts from the arrival of a request at
+//! the server; the figures are the client's, which include the socket.
 
 use super::super::fio::Load;
 use super::beside::{BULLY, Client, Stage, Turns};
 use anyhow::Result;
 use std::path::Path;
 
-/// The first is near what the disk has alone, the others are those of the built-in classes that a
-/// disk such as this can break.
+/// The first is close to the disk's own latency, the others are those of the built-in classes that
+/// such a disk can miss.
 const LIMITS: [(&str, f64); 3] = [("500us", 500.0), ("1ms", 1000.0), ("2ms", 2000.0)];
 
 const OWNER: Client =
     Client { name: "the victim", load: Load { pattern: "randread", block: "4k", depth: 4, once: false }, more: &[] };
 
-/// Runs them in turns and prints the table.
+/// Runs them alternately and prints the table.
 ///
 /// # Errors
 /// A program failed.
@@ -40,7 +40,7 @@ fn worst(medians: &[Option<f64>]) -> f64 {
     medians.iter().map(|median| median.unwrap_or(f64::INFINITY)).fold(0.0, f64::max)
 }
 
-/// In how many seconds the median was above the limit.
+/// The number of seconds whose median was above the limit.
 fn verdict(turns: &Turns, most: f64, slowest_alone: f64) -> String {
     let medians: Vec<Option<f64>> = turns.with.iter().flat_map(|run| run.medians.clone()).collect();
     let above = medians.iter().filter(|median| median.is_none_or(|median| median > most)).count();

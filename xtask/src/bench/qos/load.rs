@@ -1,15 +1,14 @@
-//! Load on purpose: threads that want the processors as compilers do, in stretches with short
-//! pauses between them.
+//! Artificial load: threads that use the processors as compilers do, in bursts with short pauses.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-/// Threads for every processor.
+/// Threads per processor.
 const PER_PROCESSOR: usize = 2;
 
-/// The threads at work; they end with this.
+/// The running threads, which are stopped when this is dropped.
 pub struct Beside {
     over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<()>>,
@@ -27,7 +26,7 @@ impl Beside {
         Beside { threads: threads.collect(), over }
     }
 
-    /// How many there are.
+    /// Their number.
     pub fn count(&self) -> usize {
         self.threads.len()
     }
@@ -37,13 +36,13 @@ impl Drop for Beside {
     fn drop(&mut self) {
         self.over.store(true, Ordering::Relaxed);
         for thread in self.threads.drain(..) {
-            // A thread that only computes does not panic, and nothing is lost if it did.
+            // A thread that only computes does not panic, and nothing would be lost.
             drop(thread.join());
         }
     }
 }
 
-/// Computes for 50 to 250 ms, pauses for up to 50 ms, and so on; the same lengths every time
+/// Computes for 50 to 250 ms, pauses for up to 50 ms, and so on, with the same sequence every time
 /// (xorshift).
 #[allow(clippy::disallowed_methods, reason = "a load of the processor is made of work and pauses by the clock")]
 fn work(over: &AtomicBool, mut chance: u64) {

@@ -1,14 +1,14 @@
-//! Floors that pushing the others back does not reach: of a client that asks for too little at a
-//! time, or thinks between requests. They may cost little, and only for a short time.
+//! Floors that cannot be met by holding others back, because their owner sends too few requests at
+//! a time, or pauses between them. They may cost little, and only for a short time.
 
 use super::super::median;
 use super::beside::{BULLY, Beside, COST_MOST, Client, Stage, Turns, VICTIM, said};
 use anyhow::Result;
 use std::path::Path;
 
-/// All together do less than half for so many whole seconds in a row at most.
+/// Most consecutive seconds in which the total may be less than half.
 const HALF_MOST: usize = 2;
-/// The floor is so many times what its owner does alone.
+/// The floor is this many times what its owner does alone.
 const TIMES: f64 = 4.0;
 
 const OWNERS: [Client; 2] = [
@@ -16,7 +16,7 @@ const OWNERS: [Client; 2] = [
     Client { name: "four, 1 ms apart", load: VICTIM, more: &["--thinktime=1000", "--thinktime_blocks=4"] },
 ];
 
-/// Runs them in turns and prints the table.
+/// Runs them alternately and prints the table.
 ///
 /// # Errors
 /// A program failed.
@@ -36,7 +36,7 @@ pub fn run(paths: [&Path; 3], turns: (u32, u64)) -> Result<()> {
     Ok(())
 }
 
-/// What the floor cost, in all and for how long much.
+/// The cost of the floor, in total and in its worst period.
 fn verdict(turns: &Turns) -> String {
     let cost = turns.cost();
     let half = median(turns.without.iter().map(Beside::total)) / 2.0;
@@ -48,7 +48,7 @@ fn verdict(turns: &Turns) -> String {
     )
 }
 
-/// The most whole seconds in a row in which all together did less than that.
+/// Most consecutive seconds in which the total was less than `half`.
 fn longest_below(run: &Beside, half: f64) -> usize {
     let is_below: Vec<bool> = run.seconds.iter().map(|second| ((second.0 + second.1) as f64) < half).collect();
     is_below.split(|is_below| !is_below).map(<[bool]>::len).max().unwrap_or(0)

@@ -1,4 +1,4 @@
-//! Our server with volumes of one LUN each, full of data, and an administrator's commands to it.
+//! Our server with volumes of one full LUN each, and how to give it commands.
 
 use super::super::served::Served;
 use super::super::{line_of, succeed};
@@ -11,7 +11,7 @@ pub struct Pool {
     _served: Served,
     seawall: PathBuf,
     folder: PathBuf,
-    /// How it was started, for the reader.
+    /// The command that started it, for the report.
     pub line: String,
 }
 
@@ -27,7 +27,7 @@ impl Pool {
         command.arg("serve").arg("--pool").arg(&folder).arg("--create");
         command.arg("--listen").arg(format!("unix:{}", folder.join("nbd.sock").display()));
         let line = format!("{} ({})", line_of(&command), settings.trim());
-        // It takes commands last, so whoever is heard there has everything else.
+        // The control socket opens last, so the server is ready when it answers.
         let served = Served::start(command, &folder.join("control.sock"))?;
         let pool = Pool { _served: served, seawall: seawall.into(), folder, line };
         let size = data.metadata()?.len();
@@ -55,7 +55,7 @@ impl Pool {
         succeed(&mut shell)
     }
 
-    /// Where a volume's LUN is reached.
+    /// The URI of a volume's LUN.
     pub fn uri(&self, volume: &str) -> String {
         let socket = self.folder.join("nbd.sock");
         format!("nbd+unix:///svm01:%2Fvol%2F{volume}%2Flun1?socket={}", socket.display())

@@ -1,4 +1,4 @@
-//! What the gate costs a request, how long its polls take, and what an idle object occupies: the
+//! The gate's cost per request, the duration of its polls, and the memory of an idle object: the
 //! example `speed` of the package `qos`, run several times.
 
 use super::super::{line_of, median};
@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use std::collections::BTreeMap;
 use std::process::{Command, Stdio};
 
-/// A line of the table: what the example prints it under, what it is, and the most that it may be.
+/// A line of the table: the example's name for it, a description, and the limit.
 struct Row {
     name: &'static str,
     what: &'static str,
@@ -35,7 +35,7 @@ const ROWS: [Row; 13] = [
     row("idle_workload_floor", "  with a ceiling and a floor of its own", None, "B"),
 ];
 
-/// Runs the example so often and prints the medians beside the limits.
+/// Runs the example that many times and prints the medians beside the limits.
 ///
 /// # Errors
 /// It cannot be built or fails.
