@@ -1,11 +1,11 @@
-//! How long the administrators' orders keep the data thread: the processor time of the longest turn
-//! in which each went on.
+//! How long administrators' orders occupy the data thread: the processor time of the longest turn
+//! that each was part of.
 //!
 //! `cargo run --release -p server --example orders -- FOLDER [LUNS] [GIB]` makes a pool in FOLDER
-//! with so many LUNs in one volume (10 000 if not said), each in one policy group, 10 000 policy
-//! groups more in which nothing is, and one LUN of so many GiB (1024) whose blocks are all
-//! allocated, and removes it at the end. A turn is what the data thread does between two looks at
-//! its ring; requests move between them.
+//! with that many LUNs in one volume (10 000 by default), each in one policy group, 10 000 further
+//! policy groups without members, and one LUN of that many GiB (1024) whose blocks are all
+//! allocated. It removes the pool at the end. A turn is what the data thread does between two
+//! passes over its ring; requests move between turns.
 
 #![allow(clippy::print_stdout, reason = "it is a program")]
 
@@ -23,8 +23,7 @@ use uring::{Clock, Io, IoSettings};
 
 const GIB: u64 = 1 << 30;
 const MIB: u64 = 1 << 20;
-/// The SVM, its volumes, the policy group's number, and the LUNs; those in the volume of many come
-/// after.
+/// Numbers of the SVM, its volumes, the policy group and the LUNs; the many LUNs follow.
 const SVM: u32 = 1;
 const MANY: u32 = 2;
 const BIG: u32 = 3;
@@ -52,7 +51,7 @@ fn main() {
     std::fs::remove_dir_all(&dir).expect("remove the folder");
 }
 
-/// A pool with all of it, without asking for each LUN by a command of its own.
+/// Makes the pool directly, without a command for each LUN.
 fn make(dir: &Path, luns: u32, size: u64) {
     let mut pool = Pool::create(dir).expect("make a pool");
     let maps = pool.take_maps().expect("a pool with maps");
@@ -81,7 +80,7 @@ fn make(dir: &Path, luns: u32, size: u64) {
     pool.confirm(&BTreeSet::new(), &mut |agreed| keep(&mut volumes, &mut io, agreed)).expect("confirm");
 }
 
-/// Blocks for the large LUNs, without any data in them: more than there is room for on the disk.
+/// Allocates blocks for the large LUNs without writing data: more than fit on the disk.
 fn allocate(dir: &Path, size: u64) {
     let capacity = Some(4 * (size + MIDDLE_SIZE));
     let settings = MapSettings { cache: Cache::Page, capacity, ..MapSettings::default() };
@@ -141,7 +140,7 @@ fn contents(leaves: &BTreeSet<u32>, size_of: &dyn Fn(u32) -> u64) -> Contents {
     contents
 }
 
-/// Polls until the answer of that number is there, and all before it.
+/// Polls until the change of that number and all before it are answered.
 fn until(io: &mut Io, volumes: &mut MappedVolumes, number: u64) {
     let (mut answers, mut out) = (Vec::new(), Vec::new());
     loop {
@@ -164,7 +163,7 @@ fn turn(io: &mut Io, volumes: &MappedVolumes) {
     io.turn(until);
 }
 
-/// Blocks for 32 GiB of a LUN.
+/// Allocates blocks for 32 GiB of a LUN.
 fn fill(io: &mut Io, volumes: &mut MappedVolumes, leaf: u32, at: u64, size: u64) {
     for (op, at, len) in
         [(Op::Zero { no_hole: true, fast_only: false }, at, (size - at).min(32 * GIB)), (Op::Flush, 0, 0)]
@@ -238,13 +237,13 @@ fn row(order: &str, longest: Span, took: Span) {
     println!("{order:58} {:>12.0} {:>10.1}{verdict}", longest.as_secs_f64() * 1e6, took.as_secs_f64() * 1e3);
 }
 
-/// Waits until nothing more follows from an order; the longest turn until then.
+/// Waits until an order has no further effects; returns the longest turn until then.
 fn settled(control: &Control) -> Span {
     let mut longest = Span::ZERO;
     loop {
         let account = control.account().expect("the data thread lives");
         longest = longest.max(account.longest_turn);
-        // This question itself is a turn or two, and so is the end of a flush.
+        // The account itself takes a turn or two, and so does the end of a flush.
         if account.turns < 8 {
             return longest;
         }

@@ -1,4 +1,5 @@
-//! Where the data thread runs. A process of its own: the thread is found by its name.
+//! Where the data thread runs. This is a process of its own, because the thread is found by its
+//! name.
 
 mod support;
 
@@ -21,8 +22,8 @@ fn of_shard() -> String {
     allowed.expect("a line of /proc").trim().to_owned()
 }
 
-/// io_uring's thread is bound; with threads in its place, which would be bound too, it runs where
-/// it did.
+/// With io_uring the thread is bound. Without it, the I/O threads would be bound too, so the data
+/// thread stays unbound.
 #[test]
 fn the_data_thread_is_bound_where_the_setting_says() {
     let dir = tempfile::tempdir().unwrap();

@@ -1,6 +1,6 @@
-//! The catalogue and the maps name each other: whatever is lost, damaged, older or another pool's,
-//! the pool is served whole or not at all, the check says so, nothing is written, and with the
-//! right thing put back all is there.
+//! The catalogue and the maps refer to each other. Whatever is lost, damaged, outdated or from
+//! another pool: the pool is served whole or not at all, the check reports it, nothing is written,
+//! and once the right file is put back everything is there.
 
 use crate::support;
 use crate::support::pools::{BLOCK, copy, everything, mend, read, served, troubles, with_maps};
@@ -15,12 +15,12 @@ fn put(from: impl AsRef<Path>, to: &Path) {
     fs::copy(from, to).unwrap();
 }
 
-/// What both LUNs hold.
+/// The contents of both LUNs.
 fn whole() -> [Vec<u8>; 2] {
     [vec![1; 4], vec![2; 4]]
 }
 
-/// Takes a pool's server for dead: its folder as it was while it was served.
+/// The pool's folder as it was while it was served, as after a kill.
 fn killed(server: Server) -> (TempDir, PathBuf) {
     let (dir, pool) = served(server);
     fs::remove_dir_all(&pool).unwrap();
@@ -28,21 +28,21 @@ fn killed(server: Server) -> (TempDir, PathBuf) {
     (dir, pool)
 }
 
-/// The pool is not served, and the check says that something is wrong. Neither writes anything.
+/// The pool is not served, and the check reports an error. Neither writes anything.
 fn must_be_refused(pool: &Path, why: &str) {
     let before = everything(pool);
     let found = troubles(pool);
     assert!(found.iter().any(|line| line.contains(why)), "{why}: {found:?}");
     let error = Pool::open(pool).expect_err(why).to_string();
     assert!(!error.contains('\n'), "{error}");
-    // A server that is refused leaves its lock.
+    // A refused server leaves its lock file.
     let after = everything(pool);
     let differing: Vec<&PathBuf> =
         after.iter().filter(|file| !before.contains(file) && !file.0.ends_with("lock")).map(|(path, _)| path).collect();
     assert!(differing.is_empty() && after.len() >= before.len(), "{why}: {differing:?}");
 }
 
-/// What changes to `path` the pool does not survive, and does once it is undone.
+/// The pool is refused while `path` is changed, and is served once the change is undone.
 fn must_be_refused_while(pool: &Path, path: &str, change: impl FnOnce(&Path), why: &str) {
     let path = pool.join(path);
     let aside = pool.with_extension("aside");
@@ -58,9 +58,9 @@ fn must_be_refused_while(pool: &Path, path: &str, change: impl FnOnce(&Path), wh
     fs::rename(&aside, &path).unwrap();
 }
 
-/// A change is made while somebody reads the catalogue, so that it stays in SQLite's log; then the
-/// server dies. Wherever a bit of the log is changed, the pool is served with both LUNs or refused,
-/// and put right again it is whole.
+/// A change is made while somebody reads the catalogue, so that it stays in SQLite's write-ahead
+/// log; then the server dies. Whichever bit of the log is changed, the pool is either served with
+/// both LUNs or refused, and with the bit restored it is whole.
 #[test]
 fn no_changed_bit_of_the_catalogues_log_loses_a_lun() {
     let server = Server::start(BACKENDS[0], limits());
@@ -128,8 +128,8 @@ fn a_catalogue_that_is_not_the_right_one_is_refused() {
         fs::write(path, bytes).unwrap();
     };
     must_be_refused_while(&pool, db, garble, "its checksum is wrong");
-    // Without any there is nothing to check; a server says what is missing, also one that may make
-    // pools.
+    // Without a catalogue there is nothing to check. A server reports what is missing, even if it
+    // may create pools.
     fs::rename(pool.join(db), dir.path().join("away")).unwrap();
     for error in [Pool::open(&pool).err(), Pool::create(&pool).err(), store::check(&pool).err()] {
         let error = error.unwrap();
@@ -146,7 +146,7 @@ fn dir_with(file: &Path) -> TempDir {
     dir
 }
 
-/// Every way to have maps, or blocks, that are not whole or not the last.
+/// Every way to have maps, or blocks, that are damaged or outdated.
 #[test]
 fn maps_that_are_not_whole_are_refused() {
     let server = Server::start(BACKENDS[0], limits());
@@ -184,8 +184,8 @@ fn maps_that_are_not_whole_are_refused() {
     assert_eq!(read(&dir, &pool), whole());
 }
 
-/// What was flushed is in the last record of the log, and the end knows of it a tenth of a second
-/// later.
+/// The last flush is in the last record of the log, and the log's end is updated a tenth of a
+/// second later.
 #[test]
 fn a_log_that_lost_its_last_record_is_refused() {
     let server = Server::start(BACKENDS[0], limits());
@@ -226,7 +226,7 @@ fn a_log_that_lost_its_last_record_is_refused() {
     let again = dir.path().join("again.pool");
     copy(&pool, &again);
     assert_eq!(read(&dir, &again), whole());
-    // A repair goes on with what there is, and says what was lost.
+    // A repair continues with what there is, and reports what was lost.
     last(&pool.join("maps/log"));
     let repaired = mend(&pool, &dir.path().join("copy"), &[]).unwrap();
     assert!(repaired.after.is_clean(), "{repaired:?}");
@@ -234,8 +234,8 @@ fn a_log_that_lost_its_last_record_is_refused() {
     assert_eq!(read(&dir, &pool), [vec![1; 4], vec![0; 4]]);
 }
 
-/// An older catalogue that is the only one left: what it does not name is kept until it is given up
-/// by name, and what it names stays what it is.
+/// If an older catalogue is the only one left, trees that it does not name are kept until they are
+/// given up by name, and those that it names keep their contents.
 #[test]
 fn with_an_older_catalogue_nothing_goes_unless_it_is_given_up() {
     let server = Server::start(BACKENDS[0], limits());
@@ -256,7 +256,7 @@ fn with_an_older_catalogue_nothing_goes_unless_it_is_given_up() {
     assert_eq!(kept.after.troubles.iter().map(ToString::to_string).collect::<Vec<_>>(), [unknown]);
     assert_eq!(kept.after.used, 8 * BLOCK as u64);
     must_be_refused(&pool, "tree 4 of the maps");
-    // The right one is not right any more: the pool has gone on with another.
+    // The right catalogue is outdated now: the pool has continued with another.
     fs::copy(right.path().join("catalogue.db"), dir.path().join("right.db")).unwrap();
     let given = repair(2, &["4"], false).unwrap();
     assert!(given.after.is_clean() && given.after.used == 4 * BLOCK as u64, "{given:?}");
@@ -271,11 +271,11 @@ fn with_an_older_catalogue_nothing_goes_unless_it_is_given_up() {
     );
 }
 
-/// A LUN of which the maps have nothing does not become one of zeroes by itself.
+/// A LUN that the maps do not contain is not replaced by zeroes without being asked for.
 #[test]
 fn a_lun_is_made_of_zeroes_only_by_name() {
     let (dir, pool) = with_maps();
-    // The catalogue names a LUN more, and says that it is right.
+    // The catalogue names one LUN more, and claims to be valid.
     let db = Connection::open(pool.join("catalogue.db")).unwrap();
     db.execute_batch(
         "INSERT INTO object SELECT 9, kind, parent, 'lun9', size, policy, template, fair, offline, os_type, created,

@@ -1,6 +1,5 @@
-//! A server with `[cache]` over NBD: what a client reads is what was written, whatever
-//! administrators do meanwhile to LUNs, snapshots and partitions; and the partitions themselves, by
-//! their commands.
+//! A server with `[cache]` over NBD. A client reads what was written, whatever administrators do
+//! meanwhile to LUNs, snapshots and partitions. Also tests the partitions and their commands.
 
 mod second;
 
@@ -26,7 +25,7 @@ fn server() -> Server {
     Server::start_behind(BACKENDS[0], limits(), with(MEMORY))
 }
 
-/// A second level in that folder; `None` where the file system has no direct I/O.
+/// A second level in that folder; `None` if the file system has no direct I/O.
 fn second_level(dir: &Path) -> Option<SecondPlace> {
     let place = SecondPlace { path: dir.join("second"), size: Bytes::mib(8), writes_per_day: Bytes::gib(4) };
     match place.open() {
@@ -36,7 +35,7 @@ fn second_level(dir: &Path) -> Option<SecondPlace> {
     }
 }
 
-/// Stops it, and starts it with so much memory for the cache.
+/// Restarts the server with that much memory for the cache.
 fn restart(server: Server, memory: Option<Bytes>) -> Server {
     server.restart_behind(limits(), memory.map_or_else(Front::default, with))
 }
@@ -54,12 +53,12 @@ fn refused(server: &mut Server, line: &str) -> String {
     error
 }
 
-/// Sizes and what is resident, as the data thread has it.
+/// The partitions and their sizes on the data thread.
 fn partitions(server: &Server) -> Vec<(u32, u64)> {
     server.account().cache.iter().map(|(id, seen)| (*id, seen.size.0)).collect()
 }
 
-/// What one history knows: bytes by path, and those of snapshots.
+/// The expected contents of one history: bytes of LUNs and of snapshots, by path.
 #[derive(Default)]
 struct Model {
     luns: BTreeMap<String, Vec<u8>>,
@@ -78,7 +77,7 @@ impl Model {
         self.luns.keys().nth(chance.below(self.luns.len() as u64) as usize).unwrap().clone()
     }
 
-    /// A request of a client and what comes of it.
+    /// One request of a client, checked against the model.
     fn ask(&mut self, server: &Server, chance: &mut Chance) {
         let path = self.pick(chance);
         let size = self.luns[&path].len() as u64;
@@ -101,7 +100,7 @@ impl Model {
             }
             4 => {
                 client.call(NbdRequest::new(4, Command::Trim, at, len), &[]).unwrap();
-                // Whole pages of the maps become zeroes.
+                // Only whole pages of the maps become zeroes.
                 let end = if at + len == size { size } else { (at + len) / PAGE * PAGE };
                 let pages = at.next_multiple_of(PAGE) as usize..end as usize;
                 if !pages.is_empty() {
@@ -109,7 +108,7 @@ impl Model {
                 }
             }
             _ => {
-                // Twice: the second time from memory, where it fits in.
+                // Twice: the second time from memory, if it fits.
                 for round in 0..2 {
                     assert!(client.read(at, len).unwrap() == bytes[part.clone()], "{path}: {len} at {at}, {round}");
                 }
@@ -117,7 +116,7 @@ impl Model {
         }
     }
 
-    /// Something that an administrator does.
+    /// One act of an administrator.
     fn administer(&mut self, server: &mut Server, chance: &mut Chance) {
         self.clients.clear();
         server.until("everybody is gone", |account| account.connections == 0);
@@ -148,7 +147,7 @@ impl Model {
             5 => {
                 let size = (1 + chance.below(16)) << 19;
                 let done = server.control.execute(&format!("lun modify {path} -size {size} -force"));
-                // What has data beyond a smaller size stays as it was.
+                // A LUN with data beyond a smaller size is not resized.
                 if done.is_ok() {
                     self.luns.get_mut(&path).unwrap().resize(size as usize, 0);
                 }
@@ -166,8 +165,8 @@ impl Model {
 }
 
 /// Five histories of 600 requests and some 40 acts of administration, with a restart in the middle,
-/// in a cache of 2 MiB for up to 48 MiB of LUNs; every second one with a second level of 8 MiB, and
-/// three that wait awake.
+/// in a cache of 2 MiB for up to 48 MiB of LUNs. Every second one has a second level of 8 MiB, and
+/// three of them busy-poll.
 #[test]
 fn a_client_reads_what_was_written_whatever_becomes_of_luns_and_partitions() {
     for seed in 0..5 {
@@ -228,12 +227,12 @@ fn partitions_are_made_changed_shown_and_kept() {
     }
     let shown = run(&mut server, "cache partition show");
     let row: Vec<&str> = shown.lines().find(|line| line.starts_with("fast")).unwrap().split_whitespace().collect();
-    // 16 pages missed once and there twice.
+    // 16 pages were missed once and found twice.
     assert_eq!(row, ["fast", "1.05MB", "65.54KB", "66%", "0", "svm01:db"], "{shown}");
     let json = run(&mut server, "cache partition show -output json -partition fast -instance");
     assert!(json.contains("\"hits\":32") && json.contains("\"misses\":16"), "{json}");
-    // Its LUNs of later are in it too, its size changes while it is served, and its volume may have
-    // another name.
+    // LUNs that are made later are in it too, its size changes while it is in use, and its volume
+    // may be renamed.
     run(&mut server, "lun create /vol/db/m -size 1MiB");
     run(&mut server, "volume rename db -newname data");
     run(&mut server, "cache partition modify fast -size 32KiB -new-name small");
@@ -244,7 +243,8 @@ fn partitions_are_made_changed_shown_and_kept() {
     assert_eq!(partitions(&server), [(0, (2 << 20) - (32 << 10)), (1, 32 << 10)]);
     server.with("/vol/data/m", |client| client.read(0, 4096).unwrap());
     assert_eq!(server.account().cache[&1].misses, 1, "the volume is in it again");
-    // A server without a cache keeps them; with less memory each has its part of that.
+    // A server without a cache keeps the partitions; with less memory they are reduced in
+    // proportion.
     let mut server = {
         run(&mut server, "cache partition create large -size 1984KiB");
         restart(server, None)
@@ -259,7 +259,7 @@ fn partitions_are_made_changed_shown_and_kept() {
     assert!(shown.contains("\"size\":2031616") && shown.contains("\"allowed\":1028096"), "{shown}");
     run(&mut server, "cache partition delete large");
     assert_eq!(partitions(&server), [(0, 992 << 10), (1, 32 << 10)]);
-    // A volume that goes leaves its partition.
+    // A deleted volume leaves its partition.
     run(&mut server, "lun delete /vol/data/l");
     run(&mut server, "lun delete /vol/data/m");
     run(&mut server, "volume delete data");
@@ -307,9 +307,9 @@ fn what_cannot_be_is_refused_in_a_line_and_changes_nothing() {
     assert_eq!(no("cache partition create p64 -size 4KiB", &mut server), words);
 }
 
-/// The kernel's count of stalls is a file of ours. A tenth of a second more of it at each look,
-/// whatever that takes, is more than a tenth of the time: the cache gives pages back, the default
-/// partition first, until a sixteenth is left.
+/// The kernel's stall count is a file of the test. It grows by more than a tenth of the time at
+/// each look, however long that takes: the cache gives up pages, those of the default partition
+/// first, until a sixteenth is left.
 #[test]
 fn memory_is_given_back_while_tasks_stand_still_for_it() {
     let mut server = server();
@@ -321,7 +321,7 @@ fn memory_is_given_back_while_tasks_stand_still_for_it() {
     server.control.watch_memory(MemorySigns::of_group(&group));
     let mut microseconds = 0;
     let mut look = |server: &mut Server| {
-        // An hour: longer than any two looks are apart.
+        // An hour, which is longer than the time between any two looks.
         microseconds += 3_600_000_000u64;
         let stalled = format!("some avg10=0.00 total={microseconds}\n");
         std::fs::write(group.join("memory.pressure"), stalled).unwrap();
@@ -341,10 +341,10 @@ fn memory_is_given_back_while_tasks_stand_still_for_it() {
     assert!(rows.contains(&vec!["buffers", "16.78MB", "16.78MB", "0B"]), "{shown}");
     let names: Vec<&str> = rows.iter().skip(2).map(|row| row[0]).collect();
     assert_eq!(names[..5], ["cache", "buffers", "maps", "statistics", "all"], "{shown}");
-    // Half of what the process may have.
+    // Half of what the process may use.
     let maps = rows.iter().find(|row| row[0] == "maps").unwrap();
     assert!(maps[1] == maps[2] && maps[1].ends_with("GB") && maps[3] == "0B", "{shown}");
-    // What is made meanwhile gets its part of what is left.
+    // A partition that is made meanwhile gets its part of what is left.
     run(&mut server, "cache partition create two -size 512KiB");
     assert_eq!(partitions(&server), [(0, 0), (1, 64 << 10), (2, 64 << 10)]);
 }
@@ -367,8 +367,8 @@ fn the_trail_tells_of_partitions() {
     }
 }
 
-/// A client that has replies to read gets its next requests received several at a time; one that
-/// reads each reply before it asks again never waits for that.
+/// Receives are held for a client that has replies to read, so that several requests arrive at
+/// once. A client that reads each reply before its next request never waits for that.
 #[test]
 fn receives_are_held_for_a_client_with_replies_to_read_alone() {
     let server = server();
@@ -385,8 +385,8 @@ fn receives_are_held_for_a_client_with_replies_to_read_alone() {
         client.ask(request, &[]);
     };
     for round in 0..1000 {
-        // So many replies fit into the socket. The client reads none meanwhile, and takes its time
-        // for the second half, so that they come one by one.
+        // That many replies fit into the socket. The client reads none meanwhile, and sends the
+        // second half slowly, so that requests arrive one by one.
         (0..50).for_each(|_| ask(&mut client));
         for _ in 0..50 {
             (0..500).for_each(|_| std::hint::spin_loop());
@@ -403,7 +403,8 @@ fn receives_are_held_for_a_client_with_replies_to_read_alone() {
     }
 }
 
-/// With `latency = "low"` the thread waits awake for a client in ping-pong, with `"normal"` never.
+/// With `latency = "low"` the thread busy-polls for a client in ping-pong, with `"normal"` it never
+/// does.
 #[test]
 fn it_is_waited_awake_as_the_latency_says() {
     let waits = |latency, most: u32| {

@@ -1,9 +1,9 @@
-//! What the data thread asks of the kernel for hits of the cache: one call a turn and no other, as
-//! `strace` sees it. So nothing is read of the disk or of the page cache (`preadv2`), and nothing
-//! is sent or received but by the ring.
+//! The system calls of the data thread for cache hits, as seen by `strace`: one call a turn and no
+//! other. So nothing is read from the disk or the page cache (`preadv2`), and nothing is sent or
+//! received except by the ring.
 //!
-//! What is traced is a process of its own: the test starts itself once more under `strace`, which
-//! needs no leave beyond that of tracing one's own children.
+//! The traced process is a separate one: the test runs itself again under `strace`, which only
+//! needs permission to trace its own children.
 
 use crate::support::{Client, Server, limits, program_or_skip, skip};
 use block::Bytes;
@@ -16,16 +16,16 @@ use std::process::Command;
 use store::CacheSettings;
 use uring::{Backend, Choice, Io, IoSettings};
 
-/// Set in the process that is traced: the folder for what it has to say.
+/// Set in the traced process: the folder for its output.
 const TRACED: &str = "SEAWALL_TRACED";
-/// A call of the client with such a name shows in the trace where a part begins.
+/// A call of the client with such a name marks the beginning of a part in the trace.
 const MARK: &str = "/seawall-mark/";
 
 const REQUESTS: u64 = 200;
 const DEEP: u64 = 32;
 const PAGE: u64 = 4096;
 
-/// Calls of one part by their names.
+/// Number of calls of one part, by name.
 type Calls = BTreeMap<String, u64>;
 
 #[test]
@@ -60,22 +60,23 @@ fn hits_take_one_call_a_turn_and_no_other() {
         println!("{what}: {turns} turns, {calls:?}");
         let enters = calls.remove("io_uring_enter").unwrap_or(0);
         assert!((1..=turns).contains(&enters), "{what}: {enters} calls in {turns} turns");
-        // Turns that a request or its reply did not cause: looks at deadlines, and these questions.
+        // Some turns are not due to a request or its reply: periodic checks, and the test's own
+        // accounts.
         assert!(turns <= REQUESTS + REQUESTS / 4, "{what}: {turns} turns for {REQUESTS} requests");
-        // A client alone that asks quickly is looked at, whether it has replies to read: one at a
-        // time in one turn of eight (`owner/holding.rs`).
+        // If a single client is quick, one turn in eight looks at whether it has replies to read
+        // (`owner/holding.rs`).
         let looks = calls.remove("ioctl").unwrap_or(0);
         assert!(looks <= if what == "deep" { turns } else { turns / 8 + 1 }, "{what}: {looks} looks");
-        // The account that was asked for before it began may have been told a moment later.
+        // The account that was asked for before may be answered a moment later.
         assert!(calls.remove("clock_gettime").unwrap_or(0) <= 1, "{what}: the time without a call");
-        // Where more replies come together than before, what they are in grows.
+        // If more replies are gathered than before, their message grows.
         let of_memory = ["mprotect", "brk", "mmap", "munmap", "madvise"].map(|name| calls.remove(name).unwrap_or(0));
         assert!(of_memory.iter().sum::<u64>() <= REQUESTS / 20, "{what}: {of_memory:?}");
         assert_eq!(calls, Calls::new(), "{what}: no other call, in {turns} turns");
     }
 }
 
-/// The calls of a thread, by the parts that the marks of others make.
+/// The calls of a thread, split into parts by the marks of other threads.
 fn of_thread(trace: &str, thread: &str) -> BTreeMap<String, Calls> {
     let (mut parts, mut part) = (BTreeMap::<String, Calls>::new(), None);
     for (who, call) in trace.lines().filter_map(|line| line.split_once(' ')) {
@@ -83,7 +84,7 @@ fn of_thread(trace: &str, thread: &str) -> BTreeMap<String, Calls> {
         if let Some((_, name)) = call.split_once(MARK) {
             part = name.split('"').next().filter(|name| *name != "end").map(str::to_owned);
         } else if let (Some(part), true, Some((name, _))) = (&part, who == thread, call.split_once('(')) {
-            // The second half of a call that others interrupted begins with `<...`.
+            // The second half of an interrupted call begins with `<...`.
             if !name.starts_with('<') {
                 *parts.entry(part.clone()).or_default().entry(name.to_owned()).or_default() += 1;
             }
@@ -102,7 +103,7 @@ fn be_traced(folder: &Path) {
     client.write(0, &vec![7; 1 << 20]).unwrap();
     client.read(0, 1 << 20).unwrap();
     let parts = [("one", 1, PAGE), ("deep", DEEP, PAGE), ("long", 1, 64 << 10)];
-    // Once to take what memory they need, and once to be looked at.
+    // Once to allocate memory, and once to be traced.
     parts.iter().for_each(|(_, depth, len)| read(&mut client, *depth, *len));
     let turns = parts.map(|(name, depth, len)| {
         server.account();
@@ -115,7 +116,7 @@ fn be_traced(folder: &Path) {
     std::fs::write(folder.join("said"), format!("{} {}", data_thread(), turns.join(" "))).unwrap();
 }
 
-/// So many requests, so many of them at a time.
+/// That many requests at that queue depth.
 fn read(client: &mut Client, depth: u64, len: u64) {
     let at = |cookie: u64| cookie * 37 * PAGE % (512 << 10);
     let ask = |client: &mut Client, cookie| client.ask(NbdRequest::new(cookie, Nbd::Read, at(cookie), len), &[]);

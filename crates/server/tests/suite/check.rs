@@ -1,5 +1,5 @@
-//! The check and the repair of pools: a pool that is whole is said to be, each damage is named, a
-//! repair keeps a copy first and leaves a pool that can be served, and says what it lost.
+//! Check and repair of pools: an intact pool is reported as such, every damage is named, and a
+//! repair keeps a copy first, leaves a pool that can be served, and reports what was lost.
 
 use crate::support::pools::{BLOCK, change, everything, mend, read, troubles, with_maps};
 use std::fs;
@@ -23,7 +23,7 @@ fn a_pool_that_is_whole_is_said_to_be_and_nothing_is_written() {
     drop(dir);
 }
 
-/// A pool in use, none at all, one of a later format: each refused in a line.
+/// A pool in use, none, and one of a later format are each refused in one line.
 #[test]
 fn what_cannot_be_checked_is_said() {
     let (dir, pool) = with_maps();
@@ -41,8 +41,8 @@ fn what_cannot_be_checked_is_said() {
     assert!(error.contains("have format 99") && error.contains("use a newer seawall"), "{error}");
 }
 
-/// The only node of one LUN is damaged, and the log that could help is too. The LUN reads as
-/// zeroes, the other one keeps everything.
+/// The only node of one LUN is damaged, and so is the log that could restore it. The LUN reads as
+/// zeroes, the other one is intact.
 #[test]
 fn a_damaged_node_loses_only_what_it_showed() {
     let (dir, pool) = with_maps();
@@ -75,8 +75,8 @@ fn a_damaged_node_loses_only_what_it_showed() {
     assert!(store::check(&pool).unwrap().is_clean());
 }
 
-/// The file of the blocks was cut, as by a disk that is full when it is copied: what lay there
-/// reads as zeroes.
+/// The file of the blocks was truncated, as when a disk was full during a copy. Lost blocks read as
+/// zeroes.
 #[test]
 fn blocks_that_were_cut_off_are_named() {
     let (dir, pool) = with_maps();
@@ -89,14 +89,14 @@ fn blocks_that_were_cut_off_are_named() {
     assert_eq!(read(&dir, &pool), [vec![1; 4], vec![2, 2, 2, 0]]);
 }
 
-/// The log lost its middle: what follows is known to have been there. Everything up to it is kept,
-/// and the pool can be served again and written.
+/// The middle of the log is lost, but what follows shows that it existed. Everything before it is
+/// kept, and the pool can be served again and written.
 #[test]
 fn a_damaged_log_is_played_as_far_as_it_goes() {
     let (dir, _) = with_maps();
     let pool = dir.path().join("killed");
     let log = pool.join("maps/log");
-    // Records lie in the order of their sequence from the start of the ring; the last but one is
+    // Records are in the order of their sequence from the start of the ring; the last but one is
     // damaged.
     let mut records = Vec::new();
     let bytes = fs::read(&log).unwrap();
@@ -114,16 +114,16 @@ fn a_damaged_log_is_played_as_far_as_it_goes() {
     let repaired = mend(&pool, &dir.path().join("copy"), &[]).unwrap();
     assert!(repaired.after.is_clean(), "{repaired:?}");
     assert!(repaired.done.iter().any(|line| line.contains("changes of the maps after record")), "{repaired:?}");
-    // The records are of four changes of structure, the volume's tree among them, then what each
-    // LUN was written: the fifth is damaged.
+    // The records are four changes of structure (including the volume's tree), then the writes to
+    // each LUN: the fifth is damaged.
     assert_eq!((records.len(), repaired.after.leaves()), (6, 2));
     assert_eq!(read(&dir, &pool), [vec![0; 4], vec![0; 4]]);
     assert!(store::check(&pool).unwrap().is_clean());
-    // The copy is what there was.
+    // The copy has the original contents.
     assert_eq!(fs::read(dir.path().join("copy/maps/log")).unwrap().len(), bytes.len());
 }
 
-/// Neither table is whole: nothing can be done, and nothing is.
+/// Neither table is intact: nothing can be done, and nothing is changed.
 #[test]
 fn without_a_table_nothing_is_touched() {
     let (dir, pool) = with_maps();
@@ -138,7 +138,8 @@ fn without_a_table_nothing_is_touched() {
     assert!(everything(&pool) == before);
 }
 
-/// A catalogue that is no database, or whose rows point nowhere, is named; only a copy helps.
+/// A catalogue that is not a database, or whose rows refer to nothing, is reported; only a copy
+/// helps.
 #[test]
 fn a_damaged_catalogue_is_named() {
     let (dir, pool) = with_maps();

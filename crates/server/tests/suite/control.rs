@@ -1,5 +1,5 @@
-//! The control socket and the commands behind it: nothing that is said there disturbs the data
-//! path, what was answered survives a restart, what was refused changed nothing.
+//! The control socket and the commands behind it: no input there disturbs the data path, answered
+//! changes survive a restart, and refused ones have no effect.
 
 use crate::support;
 use crate::support::{BACKENDS, Client, LUN, Server, is_closed, limits, open, settings, stream};
@@ -32,7 +32,7 @@ fn served() -> Served {
 fn lines_are_answered_whatever_others_say_meanwhile() {
     let served = served();
     assert_eq!(std::fs::metadata(&served.path).unwrap().permissions().mode() & 0o777, 0o600);
-    // Binary, endless, half a line, silence, and an answer that nobody takes.
+    // Binary data, endless data, half a line, silence, and an answer that nobody reads.
     let mut garbage = stream(&served.path);
     garbage.write_all(&[0xff, 0, 0x80, b'\n', b'\n', 0, b'\n']).unwrap();
     let mut endless = stream(&served.path);
@@ -70,14 +70,14 @@ fn lines_are_answered_whatever_others_say_meanwhile() {
     }
 }
 
-/// Answers and refusals of a line that asks for JSON are JSON; those of others stay as they are.
+/// Answers and refusals are JSON for a line that asks for JSON, and text for others.
 #[test]
 fn a_line_is_answered_as_json_where_it_asks_for_that() {
     let served = served();
     let mut client = ControlClient::connect(&served.path).unwrap();
     let shown = client.run("volume show -fields size -output json").unwrap().unwrap();
     assert!(shown.starts_with("{\"num_records\":1,\"records\":[{\"size\":"), "{shown}");
-    // ONTAP's 4 for a node that is not there, and 262179 for a parameter that is none.
+    // ONTAP's 4 for a missing node, and 262179 for an unknown parameter.
     let refusals = [
         ("qos statistics performance show -node n9 -iterations 1 -output json", "\"code\":\"4\""),
         ("volume show -nonsense 1 -output json", "\"code\":\"262179\""),
@@ -93,7 +93,7 @@ fn a_line_is_answered_as_json_where_it_asks_for_that() {
 fn a_command_that_takes_its_time_holds_no_data_back() {
     let served = served();
     let mut client = Client::connect(&served.data, nbd::Wishes::plain(LUN));
-    // The lock is what a command holds while it works.
+    // A command holds this lock while it works.
     let busy = served.control.lock().unwrap();
     for n in 0..50u64 {
         assert_eq!(client.write(n * 4096, &[1; 4096]), Ok(()));
@@ -145,7 +145,7 @@ fn what_was_answered_is_there_after_a_restart() {
     let mut client = Client::connect(&socket, nbd::Wishes::plain(LUN));
     client.write(4096, b"kept").unwrap();
     drop(client);
-    // Else the LUN is mapped before and not after.
+    // Otherwise the LUN is mapped before the restart, but not after it.
     support::wait("gone", || control.account().unwrap().connections == 0);
     let show = ["volume show", "lun show", "qos policy-group show"];
     let before: Vec<String> = show.iter().map(|line| control.execute(line).unwrap()).collect();
@@ -188,9 +188,9 @@ fn space_is_told_exactly_and_comes_back() {
     assert!(used(&mut server).contains("0B"), "{}", used(&mut server));
 }
 
-/// A LUN grows and shrinks; what lies beyond a smaller end forbids that until it is trimmed, and so
-/// does a client until he is gone or it is forced. A volume goes as far as its LUNs let it. All of
-/// it holds after a restart, too.
+/// A LUN grows and shrinks. Data beyond a smaller size prevents that until it is trimmed, and so
+/// does a client until it has gone or it is forced. A volume shrinks as far as its LUNs allow. All
+/// of this also holds after a restart.
 #[test]
 fn sizes_go_both_ways_and_lose_nothing() {
     let mut server = Server::start(BACKENDS[0], limits());
@@ -198,7 +198,7 @@ fn sizes_go_both_ways_and_lose_nothing() {
     let mut first = Client::connect(&server.socket, nbd::Wishes::plain("/vol/vol1/l2"));
     first.write(1 << 19, &[7; 4096]).unwrap();
     server.control.execute("lun modify -path /vol/vol1/l2 -size 8MiB").unwrap();
-    // A client knows the size from when it came.
+    // A client sees the size at the time it connected.
     let mut client = Client::connect(&server.socket, nbd::Wishes::plain("/vol/vol1/l2"));
     client.write(6 << 20, &[8; 4096]).unwrap();
     let refused = server.control.execute("lun modify -path /vol/vol1/l2 -size 2MiB").unwrap_err().to_string();
@@ -226,7 +226,7 @@ fn sizes_go_both_ways_and_lose_nothing() {
     let mut control = open(pool, &socket, limits(), settings(BACKENDS[0], &limits()));
     let mut client = Client::connect(&socket, nbd::Wishes::plain("/vol/vol1/l2"));
     assert!(client.read(1 << 19, 1) == Ok(vec![7]) && client.read(2 << 20, 1).is_err());
-    // What lay beyond is gone for good: it reads as zeroes when the LUN grows again.
+    // Data beyond the end is lost for good: it reads as zeroes when the LUN grows again.
     control.execute("lun modify -path /vol/vol1/l2 -size 8MiB").unwrap();
     assert_eq!(Client::connect(&socket, nbd::Wishes::plain("/vol/vol1/l2")).read(6 << 20, 1), Ok(vec![0]));
 }

@@ -1,9 +1,9 @@
-//! Ten thousand connections, most of them up to no good: bounded memory, and one beside them is
+//! Ten thousand connections, most of them misbehaving: memory is bounded, and another client is
 //! served.
 //!
-//! The clients live in a process of their own, because each end of a connection takes a descriptor;
-//! the test starts itself once more for them. Where the system allows fewer descriptors, there are
-//! as many as it allows, and it says so.
+//! The clients are in a process of their own, because each end of a connection needs a descriptor;
+//! the test runs itself again for them. If the system allows fewer descriptors, there are as many
+//! connections as it allows, and the test says so.
 
 use crate::support::by_hand::{FIXED_NO_ZEROES, OPT_GO, READ, go, request};
 use crate::support::{LUN, Server, settings};
@@ -15,7 +15,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use uring::{Choice, IoSettings};
 
-/// Set in the process of the clients: where to connect, and how often.
+/// Set in the clients' process: where to connect, and how often.
 const WHERE: &str = "SEAWALL_CROWD_SOCKET";
 const COUNT: &str = "SEAWALL_CROWD_COUNT";
 
@@ -23,7 +23,7 @@ const CONNECTIONS: u32 = 10_000;
 /// Descriptors that are not connections.
 const OTHERS: u64 = 200;
 
-/// Judged by the machine's time, so nothing runs beside them: see CONTRIBUTING.md.
+/// Depends on the machine's speed, so nothing runs beside these tests: see CONTRIBUTING.md.
 mod alone {
     use super::*;
 
@@ -57,12 +57,12 @@ mod alone {
             .stdout(Stdio::piped())
             .spawn()
             .unwrap();
-        // Kept open to the end: it says more when it goes.
+        // Kept open to the end: the process prints more when it ends.
         let mut said = BufReader::new(crowd.stdout.take().unwrap()).lines().map_while(Result::ok);
         assert!(said.any(|line| line.contains("here")), "the crowd came");
         let account = server.until("crowded", |account| account.connections == count);
-        // A third of them has asked for 64 reads of 4 KiB that they do not take: each holds at most
-        // what sockets do not, and all together no more than the limit of memory.
+        // A third of them have requested 64 reads of 4 KiB that they do not take. Each holds at
+        // most what does not fit in the sockets, and all together at most the limit of memory.
         assert!(account.claimed <= limits.memory, "{account:?}");
         let mut witness = server.connect();
         for n in 0..100_u64 {
@@ -82,8 +82,8 @@ mod alone {
     }
 }
 
-/// A third says nothing, a third stops in the middle of its handshake, a third asks for a lot and
-/// reads none of it.
+/// A third sends nothing, a third stops in the middle of its handshake, and a third requests a lot
+/// and reads none of it.
 fn be_the_crowd(socket: &Path, count: usize) {
     uring::usage::raise_file_limit();
     let connect = |n: usize| {
@@ -103,7 +103,7 @@ fn be_the_crowd(socket: &Path, count: usize) {
     let streams: Vec<UnixStream> = (0..count).map(connect).collect();
     println!("here");
     std::io::stdout().flush().unwrap();
-    // Until the other process has seen enough.
+    // Until the other process has finished.
     let _ = std::io::stdin().read(&mut [0; 1]);
     drop(streams);
 }
@@ -115,7 +115,7 @@ fn descriptors() -> u64 {
     line.split_whitespace().nth(3).and_then(|word| word.parse().ok()).unwrap_or(u64::MAX)
 }
 
-/// Bytes of this process in memory.
+/// Resident memory of this process, in bytes.
 fn resident() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
     pages.split_whitespace().nth(1).and_then(|word| word.parse::<u64>().ok()).unwrap() * 4096

@@ -1,5 +1,5 @@
-//! What happens when no file descriptor is left. It needs a process of its own with few of them, so
-//! the test starts itself once more.
+//! No file descriptor is left. This needs a process of its own with few of them, so the test runs
+//! itself again.
 
 use crate::support::{BACKENDS, Server, is_closed, limits};
 use block::Span;
@@ -34,7 +34,7 @@ fn in_a_process_with_few_descriptors() {
         let mut fillers: Vec<File> = std::iter::from_fn(|| File::open("/dev/null").ok()).collect();
         assert!(fillers.len() < 100);
         fillers.pop();
-        // This end takes the last one, so there is none for the server's end.
+        // This end takes the last one, so there is none left for the server's end.
         let mut waiting = server.raw();
         server.account();
         assert!(is_closed(&mut silent), "over a second later");

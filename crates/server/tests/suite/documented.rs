@@ -1,4 +1,4 @@
-//! `docs/serve.md` is held to the code: each limit with its name and value.
+//! `docs/serve.md` must have each limit with its name and value.
 
 use server::ServerLimits;
 
@@ -6,7 +6,7 @@ const PAGE: &str = include_str!("../../../../docs/serve.md");
 
 #[test]
 fn every_limit_stands_there_with_its_value() {
-    // Taken apart whole, so that a new limit does not compile until it is told here.
+    // Destructured completely, so that a new limit does not compile until it is added here.
     let ServerLimits {
         connections,
         connections_per_address,

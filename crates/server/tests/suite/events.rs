@@ -1,4 +1,4 @@
-//! What the server notices, as an administrator reads it.
+//! Events, as an administrator sees them.
 
 use crate::support::{Client, LUN, Server, limits};
 use nbd::Wishes;
@@ -6,7 +6,7 @@ use server::{EVENTS_FILE, Events, ServerLimits};
 use std::sync::Arc;
 use uring::Choice;
 
-/// The log once it has a message of that name: the data thread is asked once a second.
+/// The log, once it has a message of that name: the data thread is asked once a second.
 fn shown_with(server: &mut Server, name: &str) -> String {
     server.account();
     let shown = server.control.execute("event log show -severity * -fields event").unwrap();
@@ -14,9 +14,9 @@ fn shown_with(server: &mut Server, name: &str) -> String {
     shown
 }
 
-/// An export that is not there, one connection too many, and a LUN that is taken away by force,
-/// each by its name, with who and what; what happens again within the minute is counted and not
-/// told again. A plain `show` has what is grave.
+/// An unknown export, one connection too many, and a LUN taken away by force are events, each with
+/// its name, the client and the subject. Repeats within a minute are counted and not logged again.
+/// A plain `show` lists only severe events.
 #[test]
 fn refusals_and_what_is_taken_away_are_events() {
     let mut server = Server::start(Choice::Auto, ServerLimits { connections: 2, ..limits() });
@@ -39,7 +39,7 @@ fn refusals_and_what_is_taken_away_are_events() {
     assert!(grave.contains("nbd.client.refused") && !grave.contains("nbd.client.disconnected"), "{grave}");
     let notices = server.control.execute("event log show -severity NOTICE -messagename nbd.*").unwrap();
     assert!(notices.contains("nbd.client.disconnected") && !notices.contains("refused"), "{notices}");
-    // Another server of the same pool begins with them.
+    // Another server of the same pool starts with the stored events.
     let next = Arc::new(Events::default());
     next.keep_in(&server.dir.path().join(EVENTS_FILE)).unwrap();
     assert_eq!(next.list(), events.list());

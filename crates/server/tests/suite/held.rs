@@ -1,6 +1,6 @@
-//! Clients that ask for long hits of the cache and read none of the replies, which are sent from
-//! the cache's pages: what is kept for them is counted and bounded, nobody waits for them, and each
-//! reply has what was there when it was answered.
+//! Clients that request long cache hits and read none of the replies, which are sent from the
+//! cache's pages. The memory for them is counted and bounded, nobody waits for them, and each reply
+//! has the contents of the time when it was answered.
 
 use crate::support::{BACKENDS, Client, LUN_BYTES, Server, limits};
 use block::Bytes;
@@ -13,36 +13,36 @@ use store::CacheSettings;
 use uring::Choice;
 
 const MIB: u64 = 1 << 20;
-/// What they read; the LUN has as much again.
+/// The part that they read; the LUN is twice as large.
 const READ: u64 = 4 * MIB;
-/// Replies that each asks for.
+/// Replies that each of them requests.
 const ASKED: u64 = 8;
 /// What a reply of 1 MiB claims.
 const CLAIM: u64 = MIB + 512;
 const MEMORY: u64 = 64 * MIB;
 const PIECE: usize = 64 << 10;
-/// All that connections may claim: 32 and some have receive buffers of 64 KiB, and an eighth stays
-/// free.
+/// What all connections together may claim: some 32 have receive buffers of 64 KiB, and an eighth
+/// is reserved.
 const MOST: u64 = MEMORY - MEMORY / 8 - 32 * (64 << 10);
-/// What this process takes for other things, and the kernel's rounding.
+/// Other memory of this process, and the kernel's rounding.
 const SLACK: u64 = 8 * MIB;
 
-/// A server whose cache has room for three quarters of the LUN: whoever reads all of it evicts.
+/// A server whose cache holds three quarters of the LUN, so reading all of it evicts pages.
 fn server(backend: Choice) -> Server {
     let limits = ServerLimits { memory: Bytes(MEMORY), connections: 32, ..limits() };
     let cache = CacheSettings { memory: Bytes::mib(6), page: 4096, policy: Eviction::default() };
     Server::start_behind(backend, limits, Front { cache: Some(cache), ..Front::default() })
 }
 
-/// Bytes of this process in memory.
+/// Resident memory of this process, in bytes.
 fn resident() -> u64 {
     let pages = std::fs::read_to_string("/proc/self/statm").unwrap();
     pages.split_whitespace().nth(1).and_then(|word| word.parse::<u64>().ok()).unwrap() * 4096
 }
 
-/// Writes so much of the LUN, and reads it. In pieces that have their buffers in the ring's own
-/// part of the memory: a buffer that was used keeps its memory for a while, which is not to be
-/// measured.
+/// Writes the first `len` bytes of the LUN, and reads them. It does so in pieces small enough for
+/// the registered part of the memory: other buffers keep their memory for a while after use, which
+/// must not be measured.
 fn fill(client: &mut Client, len: u64, byte: u8) {
     (0..len).step_by(PIECE).for_each(|at| client.write(at, &vec![byte; PIECE]).unwrap());
     (0..len).step_by(PIECE).for_each(|at| assert!(client.read(at, PIECE as u64).unwrap() == vec![byte; PIECE]));
@@ -52,20 +52,20 @@ fn part_of(cookie: u64) -> (u64, u32) {
     (cookie * MIB % READ, MIB as u32)
 }
 
-/// A client that has read for a while, so that it may ask for as much at once as anybody.
+/// A client that has read for a while, so that its window is open.
 fn warm(server: &Server) -> Client {
     let mut client = server.connect();
     (0..2 * ASKED).for_each(|cookie| drop(client.read(part_of(cookie).0, MIB).unwrap()));
     client
 }
 
-/// Asks for all at once; how many of the replies wait to be sent.
+/// Requests everything at once; returns how many replies wait to be sent.
 fn ask(server: &Server, client: &mut Client) -> u64 {
     let before = server.account();
     for cookie in 0..ASKED {
         client.ask(NbdRequest::new(cookie, Command::Read, part_of(cookie).0, MIB), &[]);
     }
-    // One account may be from between two turns; that many are not.
+    // One account may be from between two turns; that many cannot.
     let seen = Cell::new((before.claimed, 0));
     let asleep = server.until("asleep", |account| {
         let is_idle = account.gate.queued + account.gate.in_flight == 0;
@@ -76,28 +76,30 @@ fn ask(server: &Server, client: &mut Client) -> u64 {
     assert_eq!(asleep.cache[&0].misses, before.cache[&0].misses, "they are hits");
     let held = asleep.claimed.0 - before.claimed.0;
     assert_eq!(held % CLAIM, 0, "each reply is counted whole: {held}");
-    // Half of the first reply is in no socket; so none of it has come back. The last one came in
-    // while all of them were an eighth of what was free without it: h ≤ (most − (h − claim)) / 8.
+    // Half of the first reply is in no socket, so none of it has been released. The last one was
+    // admitted while all together were an eighth of what was free without it: h ≤ (most − (h −
+    // claim)) / 8.
     let most = (MOST + CLAIM) / 9;
     assert!((CLAIM..=most).contains(&held), "one may hold {most} bytes: {} replies", held / CLAIM);
     assert!(asleep.claimed.0 <= MOST);
     held / CLAIM
 }
 
-/// A server, a client that goes on, and six that hold replies of the cache's pages and do not read.
+/// A server, a client that continues, and six that hold replies from the cache's pages and do not
+/// read.
 struct Held {
     server: Server,
     witness: Client,
     slow: Vec<Client>,
     /// How many replies each of them holds.
     replies: Vec<u64>,
-    /// Bytes of this process in memory before they asked.
+    /// Resident memory of this process before they sent their requests, in bytes.
     before: u64,
 }
 
 impl Held {
-    /// Each holds what was there before the next one asked, so that nothing that one holds is
-    /// another's, nor in the cache any more.
+    /// Each client holds what was there before the next one sent its requests, so that their pages
+    /// differ and are not in the cache any more.
     fn each_its_own(backend: Choice) -> Held {
         let server = server(backend);
         let mut witness = server.connect();
@@ -118,7 +120,7 @@ fn replies_of_pages_that_nobody_reads_are_counted_bounded_and_stay_what_they_wer
     for backend in BACKENDS {
         let Held { server, mut witness, mut slow, replies: held, before } = Held::each_its_own(backend);
         let counts = server.account().cache[&0];
-        // Somebody else's writes and reads, hits among them, of what is held and of what is not.
+        // Writes and reads of another client, including hits, of both held and other data.
         fill(&mut witness, LUN_BYTES, 200);
         assert!(witness.read(0, MIB).unwrap() == witness.read(0, MIB).unwrap());
         let account = server.account();
@@ -132,7 +134,7 @@ fn replies_of_pages_that_nobody_reads_are_counted_bounded_and_stay_what_they_wer
         assert!(grown > claimed / 2, "it is memory of its own by now: {grown} bytes for {claimed}");
         assert!(grown <= claimed + SLACK, "{grown} bytes for {claimed} that are counted");
 
-        // What is answered from now on is in memory again.
+        // Replies from now on are from memory again.
         fill(&mut witness, READ, 200);
         for ((client, held), byte) in slow.iter_mut().zip(&held).zip(1u8..) {
             for number in 0..ASKED {

@@ -1,5 +1,5 @@
-//! Clients that vanish, lie, flood or fall silent: everything they had comes back, and nobody else
-//! notices.
+//! Clients that vanish, lie, flood or fall silent: everything they held is released, and nobody
+//! else notices.
 
 use crate::support;
 use crate::support::by_hand::{FIXED_NO_ZEROES, OPT_GO, OPT_LIST, go, option, requests, simple};
@@ -11,13 +11,13 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use uring::{Choice, IoSettings};
 
-/// A whole handshake without waiting for any answer: flags, and GO for the LUN with no information
-/// wished for.
+/// A whole handshake without waiting for answers: flags, and GO for the LUN without requesting
+/// information.
 fn hello() -> Vec<u8> {
     [FIXED_NO_ZEROES.to_vec(), go(OPT_GO, LUN)].concat()
 }
 
-/// Writes as far as the server takes it without waiting: a client that never reads would wait for
+/// Writes as much as the server takes without blocking: a client that never reads would wait for
 /// ever.
 fn push(stream: &mut UnixStream, mut bytes: &[u8]) -> bool {
     stream.set_nonblocking(true).unwrap();
@@ -37,7 +37,7 @@ fn clients_that_vanish_at_any_point_leave_nothing_behind() {
         for seed in 0..400 {
             let mut chance = Chance(seed);
             let whole = [hello(), requests(&mut chance)].concat();
-            // Early cuts hit the handshake, late ones a header, a payload or replies under way.
+            // Early cuts are in the handshake, late ones in a header, a payload or the replies.
             let cut = match chance.below(3) {
                 0 => chance.below(hello().len() as u64),
                 _ => chance.below(whole.len() as u64 + 1),
@@ -87,12 +87,12 @@ fn garbage_ends_its_connection_and_nothing_else() {
 #[test]
 fn lengths_that_no_server_could_hold_are_refused() {
     let server = Server::start(BACKENDS[0], limits());
-    // 32 MiB, tolerated and thrown away; the stream stays whole.
+    // 32 MiB are accepted and discarded; the stream stays intact.
     let mut client = server.connect();
     let payload = vec![0; 32 << 20];
     assert_eq!(client.call(NbdRequest::write(1, 0, 32 << 20), &payload), Err(NbdErrno::NoSpace));
     assert_eq!(client.read(0, 1), Ok(vec![0]));
-    // A byte more ends the connection: it would not even be received.
+    // A longer one ends the connection: it would not even be received.
     let mut liar = server.connect();
     liar.ask(NbdRequest::write(1, 0, (32 << 20) + 1), &[]);
     assert!(is_closed(&mut liar.stream));
@@ -126,7 +126,7 @@ fn a_client_that_asks_for_lists_and_never_listens_is_held_back() {
     let lists: Vec<u8> = (0..64).flat_map(|_| option(OPT_LIST, &[])).collect();
     stream.write_all(&[FIXED_NO_ZEROES.to_vec(), lists].concat()).unwrap();
     server.until("connected", |account| account.connections == 1);
-    // Then it does listen after all, and hears 64 lists of 101 exports and an end each.
+    // Then it does read after all, and receives 64 lists of 101 exports with an end each.
     let mut replies = 0;
     let mut greeting = [0; 18];
     stream.read_exact(&mut greeting).unwrap();
@@ -184,8 +184,7 @@ fn a_flood_of_flushes_is_taken_in_portions_and_answered_whole() {
             (0..20_000).flat_map(|cookie| simple(&NbdRequest::new(cookie, Command::Flush, 0, 0))).collect();
         let mut to = client.stream.try_clone().unwrap();
         let flooder = std::thread::spawn(move || to.write_all(&flood).unwrap());
-        // 64 KiB of receive buffer is 2340 flushes, but no more than 16 of them are let in at a
-        // time.
+        // 64 KiB of receive buffer are 2340 flushes, but at most 16 of them are admitted at a time.
         for _ in 0..50 {
             let held = server.account().claimed.0;
             assert!(held <= (16 + 1) * 512 + 4096, "{held}");
@@ -204,7 +203,7 @@ fn refusals_that_nobody_reads_do_not_pile_up() {
     let mut client = server.connect();
     let bad: Vec<u8> =
         (0..200_000).flat_map(|cookie| simple(&NbdRequest::new(cookie, Command::Other(9), 0, 0))).collect();
-    // The server stops reading: the flood ends in the sockets' buffers.
+    // The server stops reading: the flood fills the sockets' buffers.
     assert!(!push(&mut client.stream, &bad));
     let account = server.account();
     assert!(account.claimed.0 <= 100 * 512, "{account:?}");
@@ -212,7 +211,7 @@ fn refusals_that_nobody_reads_do_not_pile_up() {
     server.until_empty();
 }
 
-/// Has `count` connections ask for far more than they read, once they have read for a while: each
+/// Has `count` connections request far more than they read, after they have read for a while: each
 /// holds as much of the server's memory as it may.
 fn deaf(server: &Server, count: usize) -> Vec<Client> {
     let greedy = |_| {
@@ -228,9 +227,8 @@ fn deaf(server: &Server, count: usize) -> Vec<Client> {
     clients
 }
 
-/// 128 reads of 64 KiB at once from a client that takes nothing. The server begins with 256 KiB of
-/// them, and with as much more as the socket's buffer takes; a client that then does read gets them
-/// all.
+/// 128 reads of 64 KiB at once, from a client that reads nothing. The server starts 256 KiB of
+/// them, and as much more as fits in the socket's buffer. Once the client reads, it gets them all.
 #[test]
 fn little_is_read_for_who_does_not_take_it() {
     for backend in BACKENDS {
@@ -245,7 +243,7 @@ fn little_is_read_for_who_does_not_take_it() {
             done.set(done.get() + account.objects.iter().map(|(_, object)| object.counts.reads).sum::<u64>());
             account.objects.is_empty() && account.turns <= 2 && done.get() > 0
         });
-        // The buffer of a Unix socket takes 208 KiB less what the kernel counts beside the bytes.
+        // The buffer of a Unix socket takes 208 KiB, minus the kernel's overhead.
         assert!((3..=10).contains(&done.get()), "{} reads", done.get());
         let account = server.account();
         assert!(account.claimed.0 <= 10 * ((64 << 10) + 512), "{account:?}");
@@ -257,10 +255,10 @@ fn little_is_read_for_who_does_not_take_it() {
     }
 }
 
-/// Twenty clients have asked for 2000 reads each, and the last one for a write, before any of them
-/// is let in. What the reads found tells what came before the write: not the first client's 2000,
-/// but some portions of each. 128 come in at a time, and a connection is accepted each time, has
-/// its handshake and its turn: some thirty times.
+/// Twenty clients have sent 2000 reads each, and the last one a write, before any of them is
+/// admitted. The results of the reads show how many came before the write: not the first client's
+/// 2000, but a few portions of each. 128 are admitted at a time, and in each round a connection is
+/// accepted, has its handshake and its turn: some thirty times.
 #[test]
 fn everybody_has_a_turn_before_anybody_has_all() {
     for backend in BACKENDS {
@@ -297,7 +295,7 @@ fn everybody_has_a_turn_before_anybody_has_all() {
             came
         });
         let before: Vec<u32> = before.collect();
-        // How many turns they had until its handshake was over is the machine's.
+        // How many turns they had before its handshake was over depends on the machine.
         let (most, sum) = (before.iter().max().unwrap(), before.iter().sum::<u32>());
         assert!(*most < 2000 && (1..20_000).contains(&sum), "came before the write: {before:?}");
         drop(control);
@@ -308,8 +306,8 @@ fn everybody_has_a_turn_before_anybody_has_all() {
 fn clients_who_do_not_read_leave_a_share_for_those_who_do() {
     for backend in BACKENDS {
         let server = Server::start(backend, ServerLimits { connections: 32, ..limits() });
-        // 12 MiB may be claimed. Ten leave about a third of that, so small requests come through
-        // without waiting.
+        // 12 MiB can be claimed. Ten clients leave about a third of that, so small requests do not
+        // have to wait.
         let deaf = deaf(&server, 10);
         let account = server.account();
         assert!((6 << 20..9 << 20).contains(&account.claimed.0), "{account:?}");
@@ -324,8 +322,8 @@ fn clients_who_do_not_read_leave_a_share_for_those_who_do() {
     }
 }
 
-/// Has each of `count` connections announce a write of 2 MiB and send only its beginning: their one
-/// request each is let in, and no share is left of six.
+/// Has each of `count` connections announce a write of 2 MiB and send only its beginning. Each has
+/// its one request admitted, and six leave nothing to share.
 fn mute(server: &Server, count: usize) -> Vec<Client> {
     let hold = |_| {
         let mut client = server.connect();
@@ -335,7 +333,7 @@ fn mute(server: &Server, count: usize) -> Vec<Client> {
     (0..count).map(hold).collect()
 }
 
-/// Judged by the machine's time, so nothing runs beside them: see CONTRIBUTING.md.
+/// Depends on the machine's speed, so nothing runs beside these tests: see CONTRIBUTING.md.
 mod alone {
     use super::*;
 
@@ -350,8 +348,8 @@ mod alone {
             let mut half = server.raw();
             half.write_all(&hello()[..20]).unwrap();
             assert!(is_closed(&mut silent) && is_closed(&mut half));
-            // It looked every 500 ms, and at what came; a shard that spins makes a hundred thousand
-            // turns in that time.
+            // It checks every 500 ms, and handles what arrives; a shard that spins makes a hundred
+            // thousand turns in that time.
             let account = server.account();
             assert!(account.turns < 60, "{} turns", account.turns);
             server.until("alone", |account| account.connections == 1);
@@ -364,8 +362,8 @@ mod alone {
         for backend in BACKENDS {
             let limits = ServerLimits { patience: Span::from_millis(300), connections: 32, ..limits() };
             let server = Server::start(backend, limits);
-            // 4 of 12 MiB by one request each that nobody reads the answer of, and the rest shared
-            // out.
+            // 4 of 12 MiB are taken by one request each, whose replies nobody reads; the rest is
+            // shared out.
             let big = |_| {
                 let mut client = server.connect();
                 client.ask(NbdRequest::new(1, Command::Read, 0, 2 << 20), &[]);
@@ -405,7 +403,7 @@ mod alone {
 fn a_goodbye_without_taking_the_answers_does_not_keep_the_place() {
     let server = Server::start(BACKENDS[0], ServerLimits { patience: Span::from_millis(100), ..limits() });
     let mut client = server.connect();
-    // More than the sockets' buffers hold.
+    // More than fits in the sockets' buffers.
     let read = simple(&NbdRequest::new(1, Command::Read, 0, 1 << 20));
     let bye = simple(&NbdRequest::new(9, Command::Disconnect, 0, 0));
     client.stream.write_all(&[read, bye].concat()).unwrap();
@@ -418,7 +416,7 @@ fn what_the_gate_is_too_full_for_goes_with_its_client() {
     let mut server = Server::start(BACKENDS[0], ServerLimits { memory: Bytes::mib(512), ..limits() });
     let mut clients: Vec<Client> = (0..6).map(|_| server.connect()).collect();
     for client in &mut clients {
-        // What 16 384 flushes take of the memory may be under way for who took as much before.
+        // The memory of 16 384 flushes may be in flight for a client that took as much before.
         (0..9).for_each(|_| assert!(client.read(0, 1 << 20).is_ok()));
     }
     for line in [
@@ -427,8 +425,8 @@ fn what_the_gate_is_too_full_for_goes_with_its_client() {
     ] {
         server.control.execute(line).unwrap();
     }
-    // The gate lets 65 536 requests of an object wait; each of these brings 16 384, and the fifth
-    // meets the end of it.
+    // The gate queues up to 65 536 requests of an object. Each of these clients sends 16 384, and
+    // the fifth reaches the limit.
     let flood: Vec<u8> =
         (0..16_384).flat_map(|cookie| simple(&NbdRequest::new(cookie, Command::Flush, 0, 0))).collect();
     for client in &mut clients[..4] {
@@ -439,7 +437,8 @@ fn what_the_gate_is_too_full_for_goes_with_its_client() {
         push(&mut client.stream, &flood);
     }
     server.until("full", |account| account.gate.queued >= 65_536);
-    // All go in the order in which they came: the one that waits for room first of all is not.
+    // They all leave in the order in which they came, so the one that waits for room is not the
+    // first.
     drop(clients);
     server.until_empty();
     assert_eq!(server.account().gate.queued, 0);
@@ -447,7 +446,7 @@ fn what_the_gate_is_too_full_for_goes_with_its_client() {
 
 #[test]
 fn a_ring_with_little_room_serves_everybody_all_the_same() {
-    // Room for 512 of the store, a listener and 15 connections with two jobs each, but not for
+    // Room for the store's 512 requests, a listener and 15 connections with two jobs each, but no
     // more.
     for backend in BACKENDS {
         let limits = limits();
@@ -492,8 +491,8 @@ fn one_connection_in_a_hurry_does_not_starve_another() {
         assert_eq!(calm.read(0, 4096).unwrap(), [0; 4096]);
     }
     stop.store(true, std::sync::atomic::Ordering::Relaxed);
-    // A request of the calm one has at most what the busy one asked at once before it; starved, it
-    // would see far more.
+    // A request of the calm client has at most the busy one's queue before it; if it were starved,
+    // it would see far more.
     let done: u64 = hurry.join().unwrap();
     assert!(done <= 100 * 1000 * 4, "{done} requests of the busy one beside 100 of the calm one");
 }

@@ -1,4 +1,5 @@
-//! What connections may carry, on the wall clock: one and several. By NFS: see `nfs/link.rs`.
+//! Bandwidth limits of connections on the wall clock: one connection and several. For NFS see
+//! `nfs/link.rs`.
 
 use crate::support::{BACKENDS, LUN_BYTES, Server, limits};
 use block::BytesPerSecond;
@@ -8,7 +9,7 @@ use server::{Front, LinkSettings};
 use uring::Clock;
 
 const PIECE: u64 = 256 << 10;
-/// Seconds for which an unused link may be used later.
+/// Seconds for which unused bandwidth may be used later.
 const LATE: f64 = 0.01;
 
 fn start(link: LinkSettings) -> Server {
@@ -16,8 +17,8 @@ fn start(link: LinkSettings) -> Server {
     Server::start_behind(BACKENDS[0], limits(), front)
 }
 
-/// Reads so many pieces on each of several connections, all asked for at once; the seconds that
-/// took.
+/// Reads that many pieces on each of several connections, all requested at once; returns the
+/// seconds it took.
 fn seconds(server: &Server, connections: usize, pieces: u64) -> f64 {
     let mut clients: Vec<_> = (0..connections).map(|_| server.connect()).collect();
     let clock = Clock::new();
@@ -41,8 +42,8 @@ fn shown(server: &mut Server) -> Vec<serde_json::Value> {
     serde_json::from_str::<serde_json::Value>(&answer).unwrap()["records"].as_array().unwrap().clone()
 }
 
-/// A connection waits for its own limit, however much it asks for at once; with another one beside
-/// it both have all of theirs. The first request passes in any case.
+/// A connection waits for its own limit, however much it requests at once; two connections both
+/// have their full limit. The first request passes in any case.
 #[test]
 fn each_connection_has_its_own_limit() {
     const RATE: u64 = 8 << 20;
@@ -59,8 +60,8 @@ fn each_connection_has_its_own_limit() {
     server.until_empty();
 }
 
-/// What requests wait for the link is time in the network of their LUN: here, of sixteen requests
-/// at once, all that the connection was closed for.
+/// Time that requests wait for the link counts as time in the network of their LUN: for sixteen
+/// requests at once, all the time for which the connection was blocked.
 #[test]
 fn waiting_for_the_link_is_time_in_the_network() {
     const RATE: u64 = 8 << 20;
@@ -69,20 +70,19 @@ fn waiting_for_the_link_is_time_in_the_network() {
     seconds(&server, 1, pieces);
     let account = server.control.account().unwrap();
     let waited: f64 = account.replies.iter().map(|(_, took)| took.as_secs_f64()).sum();
-    // What the tolerance lets pass twice over is no wait: the first 10 ms, and where the thread is
-    // late.
+    // The tolerance is no wait: the first 10 ms, and when the thread is late.
     let least = 0.5 * ((pieces - 1) * PIECE) as f64 / RATE as f64;
     assert!(waited >= least, "{waited} s, {least} s at least");
     server.until_empty();
 }
 
-/// All connections together have the limit of all: at first what credit allows, then the rate for
-/// ever. What has no limit does not wait.
+/// All connections share the limit of all: first as much as credit allows, then the sustained rate.
+/// Without a limit nothing waits.
 #[test]
 fn all_connections_share_one_limit_with_credit() {
     let whole = CreditLimit { base: 4 << 20, peak: 64 << 20, credit: 4 << 20 };
     let mut server = start(LinkSettings { flow: None, whole: Some(whole) });
-    // Of 8 MiB half goes on credit: what is left takes a second, but for the last request.
+    // Half of the 8 MiB is covered by credit; the rest takes a second, except the last request.
     let took = seconds(&server, 4, 8);
     let least = (8 * 4 * PIECE - whole.credit - PIECE) as f64 / whole.base as f64 - LATE;
     assert!(took >= least, "{took} s, {least} s at least");

@@ -1,6 +1,5 @@
-//! LUNs and files over NFS: what clients see of them, what they read and write, and what is
-//! refused. A client of the tests' own says exactly what a test wants; libnfs' tools are clients
-//! that somebody else wrote.
+//! LUNs and files over NFS: what clients see, what they read and write, and what is refused. The
+//! tests' own client sends exactly what a test needs; libnfs' tools are an independent client.
 
 mod files;
 mod link;
@@ -57,7 +56,7 @@ struct Client {
     stream: TcpStream,
     xid: u32,
     uid: u32,
-    /// The first, then the others.
+    /// The primary group, then the others.
     groups: Vec<u32>,
     came: Vec<u8>,
 }
@@ -70,7 +69,7 @@ impl Client {
     fn to(address: (&str, u16)) -> Client {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(std::time::Duration::from_secs(60))).unwrap();
-        // Another one than any client before began with.
+        // Different from the first number of any earlier client.
         let xid = RandomState::new().build_hasher().finish() as u32;
         Client { stream, xid, uid: 1000, groups: vec![1000], came: Vec::new() }
     }
@@ -80,7 +79,7 @@ impl Client {
         Client { uid, groups: groups.to_vec(), ..Client::connect(server) }
     }
 
-    /// Sends a call with what follows it.
+    /// Sends a call, followed by data.
     fn send(&mut self, (program, version, procedure): (u32, u32, u32), data: &[u8], put: impl FnOnce(&mut Vec<u8>)) {
         self.xid = self.xid.wrapping_add(1);
         let (gid, groups) = (self.groups[0], Groups::of(&self.groups[1..]));
@@ -96,8 +95,7 @@ impl Client {
         self.stream.write_all(&out).unwrap();
     }
 
-    /// The next reply: whose it is, how it went, and the rest; `None` when the connection has
-    /// ended.
+    /// The next reply: its number, its outcome, and the rest; `None` if the connection has ended.
     fn receive(&mut self) -> Option<(u32, CallOutcome, Vec<u8>)> {
         let mut joiner = Joiner::new();
         loop {
@@ -151,13 +149,13 @@ impl Client {
         })
     }
 
-    /// A LUN by the volume that it is in.
+    /// The handle of the LUN, looked up in its volume.
     fn lun(&mut self) -> FileHandle {
         let volume = self.mount("/vol1").unwrap();
         self.look_up(volume, b"lun1").unwrap()
     }
 
-    /// Bytes, and whether the file ends with them.
+    /// Bytes, and whether they reach the end of the file.
     fn read(&mut self, handle: FileHandle, at: u64, count: u32) -> Result<(Vec<u8>, bool), Status> {
         let call = Call::Read { handle, at, count };
         self.send((::nfs::PROGRAM, 3, Procedure::Read as u32), &[], |out| call.put(out));
@@ -195,7 +193,7 @@ impl Client {
         })
     }
 
-    /// All names of a folder, so many bytes a page.
+    /// All names in a folder, listed with `count` bytes a page.
     fn names(&mut self, handle: FileHandle, count: u32) -> Vec<String> {
         let (mut all, mut cookie) = (Vec::new(), 0);
         loop {
@@ -220,8 +218,8 @@ impl Client {
     }
 }
 
-/// What is written over NFS is read over NFS and over NBD, at any place and of any length; a
-/// COMMIT and a durable write have the verifier of this life, and the next life has another.
+/// Data written over NFS is read over NFS and over NBD, at any position and length. A COMMIT and a
+/// durable write have the verifier of this run of the server; the next run has another.
 #[test]
 fn what_is_written_is_read_by_both_protocols() {
     for backend in BACKENDS {
@@ -253,8 +251,8 @@ fn what_is_written_is_read_by_both_protocols() {
     }
 }
 
-/// Handles that are forged, old or of another server, writes beyond the end, names that would be
-/// made: each is answered with its status, and the connection goes on.
+/// Forged, outdated and foreign handles, writes beyond the end, and names to be created are each
+/// answered with their status, and the connection continues.
 #[test]
 fn what_cannot_be_is_answered_and_disturbs_nothing() {
     let mut server = start(BACKENDS[0], limits());
@@ -300,7 +298,7 @@ fn what_cannot_be_is_answered_and_disturbs_nothing() {
         });
         assert_eq!(made, Err(status));
     }
-    // Cookies from nowhere: the folder goes on behind them, or has ended.
+    // Made-up cookies: the listing continues behind them, or has ended.
     let call = Call::ReadDir { handle: volume, cookie: u64::MAX, verifier: [7; 8], count: 4096 };
     let rest = client.call(&call, &[], |reply| match reply {
         Reply::Listing(_, Ok(page)) => (page.entries().count(), page.eof),
@@ -318,7 +316,7 @@ fn what_cannot_be_is_answered_and_disturbs_nothing() {
         let (_, said, _) = client.receive().unwrap();
         assert_eq!(said, outcome, "{program:?}");
     }
-    // A LUN that is deleted leaves a handle of nothing, and the connection that used it ends.
+    // A deleted LUN leaves a stale handle, and the connection that used it ends.
     let line = format!("lun delete -path {LUN}");
     assert!(server.control.execute(&line).unwrap_err().to_string().contains("connection"));
     server.control.execute(&format!("{line} -force")).unwrap();
@@ -330,7 +328,8 @@ fn what_cannot_be_is_answered_and_disturbs_nothing() {
     server.until_empty();
 }
 
-/// Who may not see a LUN does not learn of it; who may only read cannot write.
+/// A client that may not see a LUN does not learn that it exists; one that may only read cannot
+/// write.
 #[test]
 fn rules_of_access_hold_for_handles_too() {
     let rule =
@@ -346,7 +345,7 @@ fn rules_of_access_hold_for_handles_too() {
     let volume = client.mount("/vol1").unwrap();
     let top = client.look_up(volume, b"..").unwrap();
     assert_eq!(client.names(top, 4096), [".", "..", "vol1"]);
-    // Numbers of LUNs can be guessed; that does not help.
+    // Guessing the numbers of LUNs does not help.
     let mut bytes = lun.as_bytes().to_vec();
     for number in 0..32 {
         bytes[12] = number;
@@ -360,8 +359,8 @@ fn rules_of_access_hold_for_handles_too() {
     server.until_empty();
 }
 
-/// A handle holds after a restart, and that of a LUN which is gone never stands for one that was
-/// made later.
+/// A handle is valid after a restart, and that of a deleted LUN never refers to one that was made
+/// later.
 #[test]
 fn handles_outlive_a_restart_and_stand_for_one_lun_only() {
     let front = || front(Access::default());
@@ -374,7 +373,7 @@ fn handles_outlive_a_restart_and_stand_for_one_lun_only() {
     drop(client);
     server.until_empty();
     server.control.execute("lun delete -path /vol/vol1/old").unwrap();
-    // The numbers of objects go on where they were, though the one with the greatest is gone.
+    // Object numbers continue where they were, although the one with the largest number is gone.
     let mut server = server.restart_behind(limits(), front());
     server.control.execute("lun create -path /vol/vol1/new -size 1MB").unwrap();
     let mut client = Client::connect(&server);
@@ -386,8 +385,8 @@ fn handles_outlive_a_restart_and_stand_for_one_lun_only() {
     assert_eq!(client.read(new, 0, 512), Ok((vec![0; 512], false)));
 }
 
-/// Calls pass the gate: a ceiling holds them back, those that wait are seen, and what a client
-/// asks without reading its answers is bounded.
+/// Calls pass through the gate: a ceiling delays them, those that wait are visible, and what a
+/// client requests without reading the replies is bounded.
 #[test]
 fn a_ceiling_holds_calls_back_and_a_client_that_does_not_read_is_bounded() {
     let mut server = start(BACKENDS[0], limits());
@@ -409,7 +408,7 @@ fn a_ceiling_holds_calls_back_and_a_client_that_does_not_read_is_bounded() {
     answered.sort_unstable();
     assert_eq!(answered.len(), 30);
     assert!(answered.windows(2).all(|pair| pair[0] + 1 == pair[1]), "one answer each");
-    // Hundreds of MiB are asked for and not read; the server's memory has 16.
+    // Hundreds of MiB are requested and not read; the server has 16 MiB of memory.
     let mut greedy = Client::connect(&server);
     greedy.stream.set_nonblocking(true).unwrap();
     for _ in 0..500 {
@@ -431,8 +430,8 @@ fn a_ceiling_holds_calls_back_and_a_client_that_does_not_read_is_bounded() {
     server.until_empty();
 }
 
-/// A record in fragments, one longer than any, and what is no call end the connection, and nothing
-/// is left of it.
+/// A fragmented record, one that is too long, and anything that is not a call end the connection,
+/// and nothing of it remains.
 #[test]
 fn a_stream_that_is_none_ends_its_connection() {
     let server = start(BACKENDS[0], limits());
@@ -472,8 +471,8 @@ fn libnfs_reads_and_writes() {
     let listed = String::from_utf8(run(&list, "/vol1/")).unwrap();
     assert!(listed.contains("lun1") && listed.contains(&LUN_BYTES.to_string()), "{listed}");
     assert!(run(&show, "/vol1/lun1") == data);
-    // Who speaks version 4 is told at once which version there is, and that is no answer to wait
-    // for.
+    // A client of version 4 is told at once which version is supported, and does not wait for a
+    // reply.
     let uri = format!("nfs://127.0.0.1/vol1/?version=4&nfsport={}", port(&server));
     let output = Command::new("timeout").arg("60").arg(&list).arg(&uri).output().unwrap();
     let said = String::from_utf8_lossy(&output.stderr);

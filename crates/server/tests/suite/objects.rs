@@ -1,6 +1,6 @@
-//! Policies on every kind of object, by real I/O over NBD: a ceiling on an SVM, a volume, a qtree,
-//! a LUN and a file each holds to the operation by the gate's own record of its dispatches;
-//! adaptive policies follow what is written; and what is refused changes nothing.
+//! Policies on every kind of object, with real I/O over NBD: a ceiling on an SVM, a volume, a
+//! qtree, a LUN and a file each holds exactly, according to the gate's record of its dispatches;
+//! adaptive policies follow what is written; and refused changes have no effect.
 
 mod refusals;
 
@@ -25,7 +25,7 @@ const OBJECTS: [&str; 6] = [
     "volume file create /q1/disk.img -volume vol2 -size 4MiB",
 ];
 
-/// The exports that those are, but for the LUN that every server here has.
+/// Their exports, without the LUN that every server here has.
 const EXPORTS: [&str; 4] = ["/vol/vol2/lun1", "/vol/vol2/q1/lun1", "/vol/vol2/dir/disk.img", "/vol/vol2/q1/disk.img"];
 
 fn server() -> Server {
@@ -48,7 +48,7 @@ fn in_force(control: &Control, path: &str) -> LimitsInForce {
     control.limits().into_iter().find(|(found, _)| found == path).map(|(_, limits)| limits).unwrap_or_default()
 }
 
-/// What is under LUNs and files in qtrees and folders is apart, and there after a restart.
+/// LUNs and files in qtrees and folders are separate exports, also after a restart.
 #[test]
 fn every_lun_and_file_is_an_export_of_its_own() {
     let mut server = Server::start(BACKENDS[0], limits());
@@ -93,7 +93,7 @@ fn every_lun_and_file_is_an_export_of_its_own() {
     );
 }
 
-/// Who is connected stays so; who comes finds the new name, and after a restart too.
+/// Existing connections stay; new ones use the new name, also after a restart.
 #[test]
 fn exports_follow_what_is_renamed() {
     let mut server = server();
@@ -123,8 +123,8 @@ fn exports_follow_what_is_renamed() {
     assert_eq!(connect(&server, names[1]).read(4096, 512).unwrap(), [7; 512]);
 }
 
-/// A pool that was made under `nesting = "free"` opens under the default: what is nested stays in
-/// force, and only what is new is refused.
+/// A pool that was made with `nesting = "free"` opens with the default: nested policies stay in
+/// force, and only new ones are refused.
 #[test]
 fn a_pool_opens_whatever_its_settings_have_become() {
     let free = RegistrySettings { nesting: qos::Nesting::Free, ..RegistrySettings::default() };
@@ -149,14 +149,13 @@ fn a_pool_opens_whatever_its_settings_have_become() {
     assert!(refused.contains("cannot both be in policy groups"), "{refused}");
 }
 
-/// Judged by the machine's time, so nothing runs beside them: see CONTRIBUTING.md.
+/// Depends on the machine's speed, so nothing runs beside these tests: see CONTRIBUTING.md.
 mod alone {
     use super::*;
 
-    /// Each kind in turn has a ceiling of 400 IOPS, and clients on everything beneath it ask for as
-    /// much as they can for a while after that. In no sliding second of the gate's record did more
-    /// than 404 + 1 pass it, nor less than 392 in the mean: the gate, not the clock of this test,
-    /// says both.
+    /// Each kind in turn has a ceiling of 400 IOPS, and clients on everything beneath it send as
+    /// much as they can. In no sliding second of the gate's record did more than 404 + 1 pass, and
+    /// the mean is at least 392. Both figures are the gate's and do not depend on the test's clock.
     #[test]
     fn a_ceiling_holds_on_every_kind_of_object() {
         let kinds = [
@@ -180,13 +179,12 @@ mod alone {
             run(&mut server.control, &[&format!("{attach} g")]);
             let begun = server.account().now;
             let Load { trace, ended, stalled } = under_load(&server, path, exports, 900);
-            // The first dispatches come once clients are connected, and the last before all answers
-            // are in.
+            // Dispatches begin once clients are connected, and end before all replies have arrived.
             let from = begun + Span::from_millis(500);
             let peak = trace.peak(begun, ended + Span::from_secs(1)).unwrap_or_else(|| panic!("{path}: too short"));
             assert!(peak.ops <= 404 + 1, "{path}: {peak:?}");
             let mean = trace.peak(from, last(&trace)).unwrap_or_else(|| panic!("{path}: too short"));
-            // Where something else had the processor, the gate says for how long; limits do not
+            // If something else had the processor, the gate reports for how long; limits do not
             // make up for that.
             let least = 400.0 * (0.98 - stalled.as_secs_f64());
             assert!((least..=405.0).contains(&mean.mean_ops), "{path}: {mean:?} with {stalled} stalled");
@@ -194,8 +192,8 @@ mod alone {
         }
     }
 
-    /// Has `requests` reads in all wait on the exports, and gathers what passed the object until
-    /// all are answered.
+    /// Sends `requests` reads in all to the exports, and collects what passed the object until all
+    /// are answered.
     fn under_load(server: &Server, path: &str, exports: &[&str], requests: usize) -> Load {
         let mut clients: Vec<Client> = exports.iter().map(|export| connect(server, export)).collect();
         let each = requests / clients.len();
@@ -223,8 +221,8 @@ mod alone {
         load
     }
 
-    /// Asks for that many reads in one go: more system calls than the socket has room for would
-    /// wait for the answers.
+    /// Sends that many reads in one call: with more calls than the socket has room for, it would
+    /// block until replies are read.
     fn ask_all(client: &mut Client, reads: usize) {
         let read = |cookie: usize| client.bytes(&NbdRequest::new(cookie as u64, Command::Read, 0, 4096), &[]);
         let bytes: Vec<u8> = (0..reads).flat_map(read).collect();
@@ -236,7 +234,7 @@ mod alone {
         assert_eq!(result.unwrap().len(), 4096);
     }
 
-    /// What passed an object while clients waited on it, as the gate says.
+    /// What passed an object under load, according to the gate.
     #[derive(Default)]
     struct Load {
         trace: DispatchTrace,
@@ -249,7 +247,7 @@ mod alone {
         Time::from_nanos(trace.bins().map(|(bin, ..)| bin).max().unwrap_or(0) * 10_000_000)
     }
 
-    /// A real second under a ceiling and beside it, as the statistics tell it over the control
+    /// A real second with a ceiling and without, as reported by the statistics over the control
     /// socket.
     #[test]
     fn statistics_say_what_the_gate_did() {
@@ -268,7 +266,7 @@ mod alone {
         let path = dir.path().join("control");
         let socket = ControlSocket::open(&path, Arc::clone(&control)).unwrap();
         let mut client = ControlClient::connect(&path).unwrap();
-        // 1600 requests take 8 s; whoever asks meanwhile sees a full second.
+        // 1600 requests take 8 s, so a query meanwhile sees a full second.
         ask_all(&mut held, 1600);
         // Until the server goes away at the end.
         let reader = std::thread::spawn(move || while held.answer(|_| (0, 4096)).is_some() {});
@@ -290,8 +288,8 @@ mod alone {
         let table = ask("qos statistics workload held show");
         assert!(table.contains("its ceiling (IOPS)"), "{table}");
         assert!(ask("qos statistics volume held show -volume vol2").contains("ceiling of lun1 (IOPS)"));
-        // Nearly all of the latency is the ceiling's: more in the column QoS Max than the tenth in
-        // all the others.
+        // Nearly all of the latency is due to the ceiling: the column QoS Max has more than a tenth
+        // of the others.
         let table = ask("qos statistics latency show");
         let row: Vec<&str> = table.lines().find(|line| line.starts_with("gold")).unwrap().split_whitespace().collect();
         let ms = |text: &str| match text.strip_suffix("us") {
@@ -313,8 +311,8 @@ mod alone {
     }
 }
 
-/// A policy that gives what is used sets limits at once for what is used now, follows what is
-/// written at the next look, and a resize at once.
+/// A policy by used space sets limits at once for the space used now, follows writes at the next
+/// look, and a resize at once.
 #[test]
 fn an_adaptive_policy_follows_what_is_written() {
     let registry = RegistrySettings { evaluation_interval: Span::ZERO, ..RegistrySettings::default() };
@@ -340,7 +338,7 @@ fn an_adaptive_policy_follows_what_is_written() {
     assert_eq!(numbers(&server.control), (1048, 2097), "nobody has looked");
     server.control.follow_sizes().unwrap();
     assert_eq!(numbers(&server.control), (2097, 4194));
-    // By what is allocated a resize counts at once: 2 GB at 10 000 per GB.
+    // By allocated space, a resize takes effect at once: 2 GB at 10 000 per GB.
     run(
         &mut server.control,
         &[
@@ -350,7 +348,7 @@ fn an_adaptive_policy_follows_what_is_written() {
         ],
     );
     assert_eq!(numbers(&server.control), (20_000, 20_000));
-    // After a restart the limits are those of what is used then.
+    // After a restart the limits are those for the space used then.
     run(
         &mut server.control,
         &["qos adaptive-policy-group modify a -peak-iops-allocation used-space -peak-iops 20000000IOPS/GB"],
@@ -363,7 +361,7 @@ fn an_adaptive_policy_follows_what_is_written() {
     assert_eq!(numbers(&control), (20_000, 41_943));
 }
 
-/// Housekeeping looks by itself, as often as it is told to.
+/// Housekeeping measures sizes by itself, at its interval.
 #[test]
 fn housekeeping_looks_at_sizes_by_itself() {
     let registry = RegistrySettings { evaluation_interval: Span::ZERO, ..RegistrySettings::default() };
@@ -388,9 +386,8 @@ fn housekeeping_looks_at_sizes_by_itself() {
     assert_eq!(Arc::strong_count(&control), 1);
 }
 
-/// What is done comes to the pool's file every so many rounds, under the names and the policy that
-/// it was done with: what lies there at any moment is there after a kill. A volume that is deleted
-/// keeps what it did.
+/// Totals are added to the pool's file at an interval, with the names and the policy that were
+/// valid at the time. What is in the file survives a kill. A deleted volume keeps its figures.
 #[test]
 fn hourly_totals_are_kept_while_the_server_runs() {
     let mut server = Server::start_under(limits(), settings(BACKENDS[0], &limits()), RegistrySettings::default());
@@ -408,13 +405,13 @@ fn hourly_totals_are_kept_while_the_server_runs() {
     let housekeeping = Housekeeping::start(Arc::clone(&control), every).unwrap();
     let pool = dir.path().join("pool");
     let kept = || {
-        // As after a kill: the files as they are, without what the server knows.
+        // As after a kill: only the files, without the server's memory.
         let copy = tempfile::tempdir().unwrap();
         for name in ["totals.db", "totals.db-wal"] {
             let _ = std::fs::copy(pool.join(name), copy.path().join(name));
         }
         let mut rows = Vec::new();
-        // Copied in the middle of a write it may be none.
+        // Copied in the middle of a write, it may be invalid.
         let _ = store::HourlyTotals::read(copy.path(), 0..100, &mut |row| rows.push(row));
         rows
     };
@@ -435,13 +432,13 @@ fn hourly_totals_are_kept_while_the_server_runs() {
     });
     let promise = found.unwrap();
     assert_eq!(promise.floor_ops, 100 * promise.seconds);
-    // 10^9 bytes for so long.
+    // 10^9 bytes, times the seconds.
     assert_eq!(promise.allocated_mib_s, (1_000_000_000 * promise.seconds) >> 20);
     client.read(0, 4096).unwrap();
     drop(client);
-    // The server adds what is left when it stops.
+    // The server adds the rest when it stops.
     run(&mut control.lock().unwrap(), &["volume rename vol1 -newname old"]);
-    // What the rename did not find whole, as a second, counts under the new name.
+    // A second that was incomplete at the rename counts for the new name.
     drop(housekeeping);
     let all: u64 = kept().iter().filter(|row| row.hour == 7).map(|row| row.totals.figures.read_ops).sum();
     assert_eq!(all, 11);

@@ -1,4 +1,4 @@
-//! LUNs that are taken away from clients: by a delete, or offline and online again. Under I/O, and
+//! LUNs that are taken away from clients, by a delete or by going offline and online, under I/O and
 //! over a restart.
 
 use crate::support::{BACKENDS, Client, LUN, Server, is_closed, limits, settings};
@@ -6,8 +6,8 @@ use nbd::{Command, NbdErrno, NbdRequest, Wishes};
 
 const BLOCK: u64 = 4096;
 
-/// Writes that a client has under way: more than a ceiling of 5 IOPS lets through, and fewer than a
-/// new connection may have taken in at once (63).
+/// Writes in flight: more than a ceiling of 5 IOPS lets through, and fewer than the 63 that a new
+/// connection may have admitted at once.
 const ASKED: u64 = 32;
 
 fn refused(server: &mut Server, line: &str) -> String {
@@ -35,8 +35,8 @@ fn under_writes(mut server: Server) -> (Server, Client) {
     (server, client)
 }
 
-/// The answers to those writes until the server closes the connection: which were carried out. All
-/// are answered, each carried out or `ESHUTDOWN`.
+/// Reads the replies to those writes until the server closes the connection; returns which were
+/// executed. Each is answered, with success or `ESHUTDOWN`.
 fn carried_out(client: &mut Client) -> Vec<bool> {
     let mut answers = vec![None; ASKED as usize];
     while let Some((cookie, result)) = client.answer(|_| (0, 0)) {
@@ -46,8 +46,8 @@ fn carried_out(client: &mut Client) -> Vec<bool> {
     answers.into_iter().map(|answer| answer.expect("all are answered")).collect()
 }
 
-/// A delete beneath a client is refused, says what to do, and disturbs nothing; forced, it answers
-/// what waits with an error.
+/// A delete beneath a client is refused with a remedy, and disturbs nothing. If forced, waiting
+/// requests are answered with an error.
 #[test]
 fn a_delete_under_writes_is_refused_unless_it_is_forced() {
     let server = Server::start(BACKENDS[0], limits());
@@ -61,8 +61,8 @@ fn a_delete_under_writes_is_refused_unless_it_is_forced() {
     let answer = said(&mut server, &format!("lun delete -path {LUN} -force"));
     assert_eq!(answer, "Note: svm01:/vol/vol1/lun1: 2 connections ended with an error.\n");
     let carried_out = carried_out(&mut client);
-    // Five a second and one at once; it takes no second from the first write to here, or many do
-    // not end as errors.
+    // Five a second and one at once. From the first write to here it takes less than a second, or
+    // few would end with errors.
     assert!(carried_out.iter().filter(|done| !**done).count() > 0, "{carried_out:?}");
     drop(second);
     server.until_empty();
@@ -71,9 +71,9 @@ fn a_delete_under_writes_is_refused_unless_it_is_forced() {
     assert!(unknown.contains("there is no such export"), "{unknown}");
 }
 
-/// Offline under writes: what waits ends with an error and was not carried out, what was answered
-/// is there. No client comes in, also after a restart, and hears why; online again it is as it was
-/// left.
+/// Offline under writes: waiting requests end with an error and were not executed, and answered
+/// ones are there. No client can connect, also after a restart, and it is told why. Online again,
+/// the LUN has its former contents.
 #[test]
 fn offline_under_writes_loses_nothing_that_was_answered() {
     let server = Server::start(BACKENDS[0], limits());
@@ -102,7 +102,7 @@ fn offline_under_writes_loses_nothing_that_was_answered() {
     assert!(words(&shown).ends_with(&["online", "mapped", "1"]), "{shown}");
 }
 
-/// While the LUN has no client, and while it is offline, nothing needs force.
+/// Without clients, and while it is offline, no force is needed.
 #[test]
 fn a_lun_without_clients_goes_without_force() {
     let mut server = Server::start(BACKENDS[0], limits());
@@ -111,13 +111,13 @@ fn a_lun_without_clients_goes_without_force() {
     assert_eq!(client.write(0, &[1; 512]), Ok(()));
     said(&mut server, &format!("lun delete -path {LUN}2"));
     said(&mut server, &format!("lun offline -path {LUN}"));
-    // The connection is ending, whether the client has noticed or not.
+    // The connection is ending, whether or not the client has noticed.
     said(&mut server, &format!("lun delete -path {LUN}"));
     assert!(is_closed(&mut client.stream));
 }
 
-/// Patterns take all LUNs that they match, in one SVM; a LUN that is so already stays so, and one
-/// that is not there is said.
+/// A pattern applies to all LUNs that it matches in one SVM. A LUN in that state already stays so,
+/// and a missing one is reported.
 #[test]
 fn patterns_take_several_offline() {
     let mut server = Server::start(BACKENDS[0], limits());
@@ -141,7 +141,7 @@ fn patterns_take_several_offline() {
     }
 }
 
-/// What is renamed, resized or restored while it is offline stays offline, and a new LUN of its
+/// A LUN that is renamed, resized or restored while offline stays offline, and a new LUN of its
 /// name is online.
 #[test]
 fn a_lun_stays_offline_whatever_becomes_of_it() {
@@ -164,8 +164,8 @@ fn a_lun_stays_offline_whatever_becomes_of_it() {
     assert_eq!(server.with("/vol/vol1/lun2", |client| client.read(0, 1)), Ok(vec![1]));
 }
 
-/// Files follow the same rule, and so does a restore of one LUN; a forced command ends the
-/// connections to what it changes and no others.
+/// The rule also applies to files and to the restore of one LUN. A forced command ends the
+/// connections to what it changes, and no others.
 #[test]
 fn one_rule_for_all_that_takes_data_away() {
     let mut server = Server::start(BACKENDS[0], limits());

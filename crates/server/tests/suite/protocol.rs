@@ -1,6 +1,6 @@
-//! What few clients in the field do yet, said by hand: reads that fail in the middle, filters of
-//! block status, sizes that change under a connection, and requests that are still on their way
-//! when the server stops.
+//! Features that few clients use yet, exercised by hand: reads that fail in the middle, filters of
+//! block status, sizes that change under a connection, and requests in transit when the server
+//! stops.
 
 use crate::support;
 use crate::support::{BACKENDS, Client, LUN, LUN_BYTES, Server, is_closed, limits};
@@ -94,10 +94,10 @@ impl Chunks {
     }
 }
 
-/// The file of the blocks, which the only LUN fills from the first on, is cut off behind the
-/// server's back, after 1 MiB + 4 KiB of the 2 MiB that are read. What comes before is sent as
-/// data, and the error names the place: 1 MiB + 4096 = 1052672. Under simple framing, and where the
-/// client wants one piece, the read fails as a whole.
+/// The file of the blocks, which the only LUN fills from the start, is truncated behind the
+/// server's back, after 1 MiB + 4 KiB of the 2 MiB that are read. The data before that is sent, and
+/// the error names the position: 1 MiB + 4096 = 1052672. With simple framing, or if the client
+/// wants one piece, the read fails as a whole.
 #[test]
 fn a_read_that_fails_in_the_middle_brings_what_came_before() {
     const GOOD: u64 = MIB + 4096;
@@ -117,7 +117,7 @@ fn a_read_that_fails_in_the_middle_brings_what_came_before() {
             assert_eq!((*at, data.len() as u64, *failed), (from, GOOD - from, Some(GOOD)), "{framing:?}");
             assert!(data[..] == bytes[from as usize..GOOD as usize], "{framing:?} {from}");
         }
-        // All of it lies before the end, or behind it.
+        // All of it is before the end, or after it.
         assert_eq!(client.ask(NbdRequest { length: GOOD, ..whole }), [Chunk::Data(0, bytes[..GOOD as usize].into())]);
         let behind = client.ask(NbdRequest { offset: GOOD, length: 4096, ..whole });
         assert_eq!(behind, [Chunk::Error(NbdErrno::Io, None)], "nothing came before");
@@ -128,8 +128,8 @@ fn a_read_that_fails_in_the_middle_brings_what_came_before() {
 }
 
 /// A LUN with a snapshot: its first block of 64 KiB was written again since, its second was not,
-/// the third is new. The second context says which are the LUN's own (1) and which the snapshot
-/// has, too (2); the clone shares both of the snapshot's.
+/// the third is new. The second context says which blocks belong to the LUN alone (1) and which the
+/// snapshot has too (2). The clone shares both of the snapshot's blocks.
 #[test]
 fn a_second_context_tells_what_is_shared() {
     let mut server = Server::start(BACKENDS[0], limits());
@@ -145,7 +145,7 @@ fn a_second_context_tells_what_is_shared() {
     let mut client = Chunks::connect(&server.socket, both);
     let contexts = client.client.rules.contexts;
     let (allocation, sharing) = (contexts.id(Context::Allocation).unwrap(), contexts.id(Context::Sharing).unwrap());
-    // The clone has all three blocks, too.
+    // The clone has all three blocks too.
     let rest = LUN_BYTES - 3 * BLOCK;
     let told = client.ask(NbdRequest::new(7, Command::BlockStatus, 0, LUN_BYTES));
     let expected = [
@@ -153,18 +153,18 @@ fn a_second_context_tells_what_is_shared() {
         Chunk::Status(sharing, vec![(3 * BLOCK, 2), (rest, 0)]),
     ];
     assert_eq!(told, expected);
-    // Without the clone the second block is the snapshot's, too, and the others are nobody else's.
+    // Without the clone, the second block is shared with the snapshot, and the others with nobody.
     server.control.execute("lun delete /vol/vol1/copy").unwrap();
     assert_eq!(client.client.call(NbdRequest::new(3, Command::Flush, 0, 0), &[]), Ok(Vec::new()));
     let only = NbdRequest::status_only(7, 0, LUN_BYTES, Contexts::NONE.with(Context::Sharing, sharing));
     let told = client.ask(only);
     assert_eq!(told, [Chunk::Status(sharing, vec![(BLOCK, 1), (BLOCK, 2), (BLOCK, 1), (rest, 0)])]);
     assert_eq!(client.ask(only.with(CommandFlags::REQ_ONE)), [Chunk::Status(sharing, vec![(BLOCK, 1)])]);
-    // Without the snapshot all is the LUN's own.
+    // Without the snapshot, all blocks belong to the LUN alone.
     server.control.execute("volume snapshot delete vol1 -snapshot s").unwrap();
     assert_eq!(client.client.call(NbdRequest::new(3, Command::Flush, 0, 0), &[]), Ok(Vec::new()));
     assert_eq!(client.ask(only), [Chunk::Status(sharing, vec![(3 * BLOCK, 1), (rest, 0)])]);
-    // A client that did not ask for it is told of the other alone, in as few runs as before.
+    // A client that did not ask for it is only told the other context, in as few extents as before.
     let mut plain = Chunks::connect(&server.socket, Wishes { allocation: true, ..wishes(Framing::Structured) });
     let told = plain.ask(NbdRequest::new(7, Command::BlockStatus, 0, LUN_BYTES));
     assert_eq!(told, [Chunk::Status(1, vec![(3 * BLOCK, 0), (rest, 3)])]);
@@ -172,7 +172,7 @@ fn a_second_context_tells_what_is_shared() {
     server.until_empty();
 }
 
-/// A block status with a payload of so many bytes.
+/// A block status request with a payload of that many bytes.
 fn header(cookie: u64, payload: u64) -> Vec<u8> {
     let mut bytes = 0x21e4_1c71u32.to_be_bytes().to_vec();
     bytes.extend([0, 0x20, 0, 7]);
@@ -188,7 +188,7 @@ fn filter(ids: &[u32]) -> Vec<u8> {
     4096u64.to_be_bytes().into_iter().chain(ids).collect()
 }
 
-/// An id that is none, one twice, none at all, a length that is none; a payload of 1 MiB. All go
+/// An invalid id, a duplicate one, none, an invalid length, and a payload of 1 MiB; all are taken
 /// off the stream.
 fn refuses_bad_filters(client: &mut Chunks, id: u32) {
     for payload in [filter(&[9]), filter(&[id, id]), filter(&[]), vec![0; 5], vec![0; MIB as usize]] {
@@ -197,8 +197,8 @@ fn refuses_bad_filters(client: &mut Chunks, id: u32) {
     }
 }
 
-/// The same bytes to a server that others wrote: qemu-nbd understands our filter, and refuses what
-/// we refuse.
+/// The same bytes for an independent server: qemu-nbd understands our filter, and refuses what we
+/// refuse.
 #[test]
 fn another_server_answers_the_same() {
     let dir = tempfile::tempdir().unwrap();
@@ -226,8 +226,8 @@ fn another_server_answers_the_same() {
     }
 }
 
-/// A filter names contexts by their ids; one that is none is refused, and the next request is
-/// understood all the same.
+/// A filter names contexts by their ids. An invalid one is refused, and the next request is still
+/// understood.
 #[test]
 fn a_block_status_is_answered_for_the_contexts_that_are_named() {
     for backend in BACKENDS {
@@ -248,7 +248,7 @@ fn a_block_status_is_answered_for_the_contexts_that_are_named() {
             client.client.stream.write_all(&[*byte]).unwrap();
         }
         assert_eq!(client.send(&bytes[bytes.len() - 1..], 10), [Chunk::Status(2, vec![(4096, 0)])]);
-        // Who did not select contexts, or has no extended headers, is not offered it.
+        // A client that did not select contexts, or has no extended headers, is not offered it.
         for wishes in [wishes(Framing::Extended), Wishes { allocation: true, ..wishes(Framing::Structured) }] {
             let mut client = Chunks::connect(&server.socket, wishes);
             assert!(!client.client.rules.flags.contains(TransmissionFlags::BLOCK_STATUS_PAYLOAD));
@@ -257,9 +257,9 @@ fn a_block_status_is_answered_for_the_contexts_that_are_named() {
     }
 }
 
-/// A LUN that grows under its connections: what a connection was told stays its size, and the next
-/// one sees the new size. One that shrinks by force ends them. Requests past an end get the errors
-/// of the protocol.
+/// A LUN that grows under its connections: a connection keeps the size it was told, and the next
+/// one sees the new size. If it shrinks by force, connections end. Requests past the end get the
+/// protocol's errors.
 #[test]
 fn a_size_that_changes_is_met_by_the_next_connection() {
     let mut server = Server::start(BACKENDS[0], limits());
@@ -269,11 +269,11 @@ fn a_size_that_changes_is_met_by_the_next_connection() {
     let mut grown = server.connect();
     assert_eq!(grown.rules.size, 2 * LUN_BYTES);
     assert_eq!(grown.write(2 * LUN_BYTES - 4096, &[6; 4096]), Ok(()));
-    // The old one has not heard of it.
+    // The old connection does not know.
     assert_eq!(old.read(LUN_BYTES, 512), Err(NbdErrno::Invalid));
     assert_eq!(old.write(LUN_BYTES, &[7; 512]), Err(NbdErrno::NoSpace));
     assert_eq!(old.read(LUN_BYTES - 512, 512), Ok(vec![5; 512]));
-    // A LUN is cut off only where nothing is.
+    // A LUN can only be cut off where it has no data.
     for at in [LUN_BYTES - 4096, 2 * LUN_BYTES - 4096] {
         assert_eq!(grown.call(NbdRequest::new(3, Command::Trim, at, 4096), &[]), Ok(Vec::new()));
     }
@@ -292,9 +292,9 @@ fn a_size_that_changes_is_met_by_the_next_connection() {
     assert_eq!(client.call(NbdRequest::new(3, Command::Flush, 0, 0), &[]), Ok(Vec::new()));
 }
 
-/// The client has sent 1000 writes of 64 bytes (92 KB with their headers) when the server stops: 1
-/// of them is under way, as a limit wants it, 4 KiB lie in the receive buffer, the rest in the
-/// socket. All are answered: carried out or ESHUTDOWN.
+/// The client has sent 1000 writes of 64 bytes (92 KB with their headers) when the server stops.
+/// One is in flight, as a limit requires, 4 KiB are in the receive buffer, the rest in the socket.
+/// All are answered: executed, or ESHUTDOWN.
 #[test]
 fn what_was_sent_before_the_stop_is_answered() {
     const WRITES: u64 = 1000;
@@ -326,8 +326,8 @@ fn what_was_sent_before_the_stop_is_answered() {
     }
 }
 
-/// A client that never stops asking does not hold the server up: it is read as far as it had come,
-/// and no further. That this test ends is what it shows.
+/// A client that never stops sending does not delay the stop: it is read as far as it had sent, and
+/// no further. The test shows this by ending.
 #[test]
 fn a_client_that_goes_on_asking_cannot_hold_a_stop() {
     for backend in BACKENDS {

@@ -1,6 +1,6 @@
-//! Connections that are encrypted with a pre-shared key: whom a key lets in, what it lets him see,
-//! and that nothing of a broken one stays behind. The client is the same library's other end;
-//! GnuTLS' is in `cli/tests/end_to_end/psk.rs`.
+//! Connections encrypted with a pre-shared key: which clients a key admits, what they see, and that
+//! nothing of a broken connection remains. The client is the same library's other end; GnuTLS'
+//! client is in `cli/tests/end_to_end/psk.rs`.
 
 use crate::support;
 use crate::support::by_hand::{
@@ -15,7 +15,7 @@ use std::io::{Read, Write};
 use std::os::unix::net::UnixStream;
 use uring::Choice;
 
-/// Keys of that many names, each of 32 bytes of its own.
+/// A file of keys with these names, each of 32 distinct bytes.
 fn keys(names: &[&str]) -> String {
     let hex = |name: &str| {
         (0..64)
@@ -108,8 +108,7 @@ impl Write for Secret {
     }
 }
 
-/// Requests of many lengths, in records and sends of their own, and the end of the connection is
-/// told.
+/// Requests of many lengths, in separate records and sends; the end of the connection is announced.
 #[test]
 fn what_is_written_with_a_key_is_read_back() {
     for backend in BACKENDS {
@@ -125,13 +124,13 @@ fn what_is_written_with_a_key_is_read_back() {
         drop(client);
         let mut client = keyed.connect("bob");
         assert_eq!(client.ask(&option(OPT_ABORT, &[])), ACK);
-        // A stream that is cut without a goodbye would be an error here.
+        // A stream that ends without a close notification would be an error here.
         assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
         keyed.server.until_empty();
     }
 }
 
-/// A stop under requests in flight: all are answered, and TLS's own goodbye follows.
+/// A stop with requests in flight: all are answered, followed by TLS's close notification.
 #[test]
 fn a_stop_answers_what_was_sent_and_says_goodbye() {
     let limits = ServerLimits { connection_requests: 1, receive: block::Bytes::kib(4), ..limits() };
@@ -142,8 +141,8 @@ fn a_stop_answers_what_was_sent_and_says_goodbye() {
     }
 }
 
-/// A wrong key, a name that nobody knows, and clear text where keys are required; optional means
-/// that both are served.
+/// A wrong key, an unknown name, and clear text where keys are required are refused; with optional
+/// keys, both are served.
 #[test]
 fn only_who_knows_a_key_comes_in() {
     let keyed = Keyed::start(BACKENDS[0], limits(), TlsMode::Required, Access::default());
@@ -160,7 +159,7 @@ fn only_who_knows_a_key_comes_in() {
     keyed.server.until_empty();
 }
 
-/// The key's name decides what is seen and what may be written.
+/// The key's name decides what is visible and what may be written.
 #[test]
 fn the_keys_name_decides_what_is_seen() {
     let rule = |name: &str, read_only| AccessRule {
@@ -188,8 +187,7 @@ fn the_keys_name_decides_what_is_seen() {
     keyed.server.until_empty();
 }
 
-/// A key that is taken out of the file opens nothing after a renewal; connections that are open
-/// stay.
+/// A key that was removed from the file is refused after a renewal; open connections stay.
 #[test]
 fn keys_can_be_renewed() {
     let keyed = Keyed::start(BACKENDS[0], limits(), TlsMode::Required, Access::default());
@@ -201,8 +199,8 @@ fn keys_can_be_renewed() {
     assert_eq!(early.list(), [LUN]);
 }
 
-/// Writes what the server may not take any more: it closes what is none, and on a busy machine a
-/// client's time may be over.
+/// Writes data that the server may not accept any more: it closes invalid connections, and on a
+/// busy machine the client's time may be over.
 fn write(stream: &mut UnixStream, bytes: &[u8]) {
     use std::io::ErrorKind::{BrokenPipe, ConnectionReset};
     if let Err(error) = stream.write_all(bytes) {
@@ -210,12 +208,12 @@ fn write(stream: &mut UnixStream, bytes: &[u8]) {
     }
 }
 
-/// Judged by the machine's time, so nothing runs beside them: see CONTRIBUTING.md.
+/// Depends on the machine's speed, so nothing runs beside these tests: see CONTRIBUTING.md.
 mod alone {
     use super::*;
 
     /// Handshakes that are cut, damaged, or stop half-way, in the smallest pieces: each ends, none
-    /// costs more than its time, and another client is served throughout.
+    /// takes more than its time, and another client is served throughout.
     #[test]
     fn broken_handshakes_leave_nothing_behind() {
         for backend in BACKENDS {
@@ -234,8 +232,8 @@ mod alone {
                 match round % 4 {
                     // Cut off.
                     0 => write(&mut stream, &hello[..chance.below(hello.len() as u64) as usize]),
-                    // Damaged: an alert and the end, or an answer if it is in what nobody checks
-                    // before the key.
+                    // Damaged: an alert and the end, or an answer if the change is in a part that
+                    // is not verified before the key.
                     1 => {
                         let at = chance.below(hello.len() as u64) as usize;
                         hello[at] ^= 1 << chance.below(8);
@@ -258,7 +256,7 @@ mod alone {
                 }
                 assert_eq!(steady.get(0, 512), (0, vec![0; 512]));
             }
-            // Who stopped is told nothing and closed when his time is over.
+            // A client that stopped is told nothing, and is closed at its deadline.
             assert!(silent.iter_mut().all(is_closed));
             drop(steady);
             keyed.server.until_empty();

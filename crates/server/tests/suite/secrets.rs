@@ -1,4 +1,4 @@
-//! Files with secrets that others can read are refused, at the start and when they are read again.
+//! Files with secrets that others can read are refused, both at the start and at a renewal.
 
 use rcgen::{CertificateParams, KeyPair};
 use server::{Tls, TlsFiles, TlsSource};
@@ -31,10 +31,10 @@ fn keys_that_others_can_read_are_refused() {
     assert!(said.starts_with(&format!("{}: {rule}", file.display())), "{said}");
     with_mode(&file, 0o600);
     let tls = Tls::load(source.clone()).unwrap();
-    // What is in force stays in force.
+    // The previous one stays in force.
     with_mode(&file, 0o604);
     assert!(tls.renew().unwrap_err().to_string().contains("(mode 0604)"));
-    // A group may read what is root's, and nobody else's.
+    // A group may read root's file, but no other's.
     with_mode(&file, 0o640);
     match std::fs::metadata(&file).unwrap().uid() {
         0 => assert!(Tls::load(source).is_ok()),
@@ -50,7 +50,7 @@ fn a_private_key_that_others_can_read_is_refused() {
     let files = TlsFiles::in_folder(dir.path(), false);
     std::fs::write(&files.certificate, certificate.pem()).unwrap();
     std::fs::write(&files.key, key.serialize_pem()).unwrap();
-    // A certificate is for everybody's eyes.
+    // A certificate is public.
     with_mode(&files.certificate, 0o644);
     with_mode(&files.key, 0o644);
     let said = refused(files.clone());

@@ -1,4 +1,4 @@
-//! What a client asks is done and answered, under every framing, at any alignment, in any order.
+//! Requests are executed and answered with every framing, at any alignment, in any order.
 
 use crate::support::{BACKENDS, Client, LUN, LUN_BYTES, Server, is_closed, limits};
 use nbd::{Command, CommandFlags, Framing, NbdErrno, NbdRequest, Wishes};
@@ -17,7 +17,7 @@ fn what_is_written_is_read_back_under_every_framing() {
         for framing in [Framing::Simple, Framing::Structured, Framing::Extended] {
             let mut client = Client::connect(&server.socket, wishes(framing));
             assert_eq!(client.rules.framing, framing);
-            // From far smaller than the receive buffer to far larger, and at odd places.
+            // From far smaller to far larger than the receive buffer, and at odd positions.
             for (at, len) in [(0u64, 1u64), (511, 3), (4096, 4096), (70_001, 65_537), (1 << 20, 2 << 20)] {
                 let bytes: Vec<u8> = (0..len).map(|n| (n * 7 + at) as u8).collect();
                 assert_eq!(client.write(at, &bytes), Ok(()));
@@ -29,7 +29,7 @@ fn what_is_written_is_read_back_under_every_framing() {
             }
             let durable = NbdRequest::write(4, 0, 4).with(CommandFlags::FUA);
             assert_eq!(client.call(durable, b"safe"), Ok(Vec::new()));
-            // Refused, and the stream stays whole although a payload comes with it.
+            // Refused, and the stream stays intact although a payload follows.
             assert_eq!(client.write(LUN_BYTES - 1, &[1, 2]), Err(NbdErrno::NoSpace));
             assert_eq!(client.read(LUN_BYTES, 1), Err(NbdErrno::Invalid));
             assert_eq!(client.write(0, &vec![1; 3 << 20]), Err(NbdErrno::Invalid), "longer than the maximum");
@@ -42,8 +42,8 @@ fn what_is_written_is_read_back_under_every_framing() {
     }
 }
 
-/// What was never written is told as a hole to who understands it: at the ends of a read, unless he
-/// wants one piece (DF), and not where the hole is too small to be worth it.
+/// Unwritten ranges are reported as holes to clients that support it: at the ends of a read, unless
+/// the client wants one piece (DF), and unless the hole is too small.
 #[test]
 fn what_was_never_written_is_read_as_a_hole() {
     let server = Server::start(BACKENDS[0], limits());
@@ -51,8 +51,8 @@ fn what_was_never_written_is_read_as_a_hole() {
         let mut client = Client::connect(&server.socket, wishes(framing));
         let data = vec![7; 8192];
         client.write(1 << 20, &data).unwrap();
-        // From, length, and how many bytes of it are told as a hole: before the data, behind it,
-        // both, all, none.
+        // Start, length, and how many bytes of it are reported as a hole: before the data, after
+        // it, both, all, none.
         for (from, len, told) in [
             ((1 << 20) - 65_536, 65_536 + 4096, 65_536),
             ((1 << 20) + 4096, 4096 + 65_536, 65_536),
@@ -100,7 +100,7 @@ fn many_requests_at_once_are_answered_once_each_before_the_goodbye() {
             }
         }
         bytes.extend(client.bytes(&NbdRequest::new(0, Command::Disconnect, 0, 0), &[]));
-        // Reads and writes at the same time, or both ends would wait for each other.
+        // Reads and writes concurrently, otherwise both ends would wait for each other.
         let mut to = client.stream.try_clone().unwrap();
         let writer = std::thread::spawn(move || to.write_all(&bytes).unwrap());
         let all = asked.clone();
@@ -160,7 +160,7 @@ fn a_stop_answers_what_was_asked() {
             client.ask(NbdRequest::write(cookie, cookie * 4096, 4096), &[9; 4096]);
         }
         server.until("queued", |account| account.gate.queued >= 20);
-        // Behind those: when it is taken in, so are they.
+        // It follows them, so when it has been admitted, so have they.
         client.ask(NbdRequest::new(99, Command::Flush, 1, 1), &[]);
         assert_eq!(client.answer_of(99), Err(NbdErrno::Invalid));
         let before = client.other_answers;
@@ -177,8 +177,8 @@ fn a_stop_answers_what_was_asked() {
     }
 }
 
-/// Of 32 writes that are all at the server when it stops, the eight that a limit let in are carried
-/// out, and the others are told that they are not (ESHUTDOWN).
+/// Of 32 writes that have all arrived when the server stops, the eight that a limit admitted are
+/// executed, and the others are refused with ESHUTDOWN.
 #[test]
 fn what_a_limit_held_back_is_told_that_the_server_stops() {
     for backend in BACKENDS {
@@ -191,7 +191,7 @@ fn what_a_limit_held_back_is_told_that_the_server_stops() {
             server.control.execute(line).unwrap();
         }
         let mut client = server.connect();
-        // All of it in one go, and less than one receive brings.
+        // All of it in one piece, and less than one receive.
         let all: Vec<u8> = (0..32).flat_map(|n| client.bytes(&NbdRequest::write(n, n * 512, 512), &[9; 512])).collect();
         client.stream.write_all(&all).unwrap();
         server.until("held back", |account| account.gate.queued >= 6);
@@ -203,8 +203,8 @@ fn what_a_limit_held_back_is_told_that_the_server_stops() {
         }
         let (done, dismissed) = (told.remove(&Ok(Vec::new())).unwrap_or(0), told.remove(&Err(NbdErrno::Shutdown)));
         assert!(told.is_empty(), "{told:?}");
-        // Eight at least are let in; at five a second it takes more than four seconds until none is
-        // left to be told.
+        // At least eight are admitted. At five a second it takes more than four seconds until none
+        // is left to be refused.
         assert!(done + dismissed.unwrap_or(0) == 32 && done >= 8 && dismissed >= Some(1), "{done} {dismissed:?}");
         drop(dir);
     }

@@ -1,5 +1,5 @@
-//! Snapshots and clones by real I/O over NBD: what they hold, what space they take, in which order
-//! they go, and that none of it is lost with the server.
+//! Snapshots and clones with real I/O over NBD: their contents, the space they use, the order of
+//! their deletion, and that they survive a restart.
 
 use crate::support;
 use crate::support::{BACKENDS, Chance, Client, LUN, Server, is_closed, limits, settings};
@@ -45,8 +45,8 @@ fn restart(server: Server) -> Server {
     Server { control, socket, dir }
 }
 
-/// What `volume snapshot show` says of a snapshot's size, and `volume show` of the space of its
-/// volume, in bytes.
+/// The snapshot's size in `volume snapshot show` and the volume's used space in `volume show`, in
+/// bytes.
 fn sizes(server: &mut Server, snapshot: &str) -> (u64, u64) {
     let figure = |text: String, what: &str| {
         let last = text.lines().find(|line| line.contains(what)).and_then(|line| line.split_whitespace().last());
@@ -58,7 +58,7 @@ fn sizes(server: &mut Server, snapshot: &str) -> (u64, u64) {
             "MB" => 1e6,
             other => panic!("{other}"),
         };
-        // Printed to four digits, which is near enough for a count of blocks.
+        // Printed with four digits, which is precise enough for a number of blocks.
         (number.parse::<f64>().unwrap() * unit / BLOCK as f64).round() as u64 * BLOCK
     };
     let alone = server.control.execute("volume snapshot show -fields size").unwrap();
@@ -66,8 +66,9 @@ fn sizes(server: &mut Server, snapshot: &str) -> (u64, u64) {
     (figure(alone, snapshot), figure(used, "vol1"))
 }
 
-/// A snapshot keeps what was there, takes no space until something is written over, then exactly
-/// the blocks that only it has, and gives them back when it goes. After a restart all is as it was.
+/// A snapshot keeps its contents. It uses no space until something is overwritten, then exactly the
+/// blocks that only it has, and frees them when it is deleted. After a restart everything is the
+/// same.
 #[test]
 fn a_snapshot_keeps_what_was_there_and_takes_what_only_it_has() {
     let mut server = server();
@@ -97,10 +98,11 @@ fn a_snapshot_keeps_what_was_there_and_takes_what_only_it_has() {
     assert_eq!(blocks(&restart(server), LUN), [1, 1, 1, 0]);
 }
 
-/// A volume of two LUNs, one in a qtree, and a file. After the snapshot one LUN is written, the
-/// other deleted, the file longer and written, a LUN is new. The restore brings back what was, at
-/// its size, and takes away what was not; not beneath a client unless it is forced, and then the
-/// client hears it. A file is restored alone in the same way.
+/// A volume with two LUNs, one of them in a qtree, and a file. After the snapshot one LUN is
+/// written, the other deleted, the file extended and written, and a LUN is made. The restore brings
+/// back the former objects with their sizes and deletes the new one. It is refused if clients are
+/// connected unless forced, and then they are disconnected. A single file is restored in the same
+/// way.
 #[test]
 fn a_volume_is_restored_as_a_whole() {
     let mut server = server();
@@ -159,9 +161,9 @@ fn a_volume_is_restored_as_a_whole() {
     assert_eq!(blocks(&server, exports[0])[0], 33, "the others stay");
 }
 
-/// Eight clones, each of the one before with its own change, of volumes and of LUNs by turns. All
-/// hold what they should; whatever the order in which they and the snapshots go, those left keep
-/// theirs, and at the end all space is free.
+/// Eight clones, each of the previous one with a change of its own, alternately of volumes and of
+/// LUNs. All have the right contents. In whatever order they and the snapshots are deleted, the
+/// remaining ones keep theirs, and at the end all space is free.
 #[test]
 fn clones_of_clones_go_in_any_order() {
     let mut chance = Chance(5);
@@ -210,12 +212,12 @@ fn clones_of_clones_go_in_any_order() {
         let Server { control, dir, .. } = server;
         drop(control);
         let found = store::check_maps(&dir.path().join("pool"), &store::Named::default()).unwrap();
-        // The first volume's own.
+        // The first volume's own tree.
         assert_eq!((found.damages, found.trees, found.used), (vec![], 1, 0));
     }
 }
 
-/// A clone has no policy, whatever its parent has; one that is named with the clone binds it.
+/// A clone has no policy, whatever its parent has; one that is given with the command applies.
 #[test]
 fn a_clone_carries_no_policy() {
     let mut server = server();
@@ -237,9 +239,9 @@ fn a_clone_carries_no_policy() {
     assert_eq!(names, ["svm01:/vol/vol1/lun1", "svm01:/vol/bound"]);
 }
 
-/// Two LUNs of a volume, a writer that writes to the one and, when that is answered, to the other,
-/// without an end. However often a snapshot is taken meanwhile: the first is never behind the
-/// second in it, and at most one ahead.
+/// Two LUNs of a volume, and a writer that endlessly writes to one and, when that is answered, to
+/// the other. However often a snapshot is taken, in it the first LUN is never behind the second,
+/// and at most one write ahead.
 #[test]
 fn a_snapshot_of_two_luns_is_of_one_moment() {
     let mut server = server();
@@ -288,7 +290,7 @@ fn a_snapshot_of_two_luns_is_of_one_moment() {
     }
 }
 
-/// What cannot be done is said in one line, and nothing changes.
+/// What cannot be done is refused in one line, and nothing changes.
 #[test]
 fn what_is_refused_changes_nothing() {
     let mut server = server();
@@ -321,7 +323,7 @@ fn what_is_refused_changes_nothing() {
     run(&mut server.control, &["lun delete /vol/vol1/lun1"]);
     let error = server.control.execute("volume delete vol1").unwrap_err().to_string();
     assert_eq!(error, "svm01:/vol/vol1: still has snapshots: s; delete them first");
-    // The LUN is gone, and the snapshot has it still.
+    // The LUN is gone, but the snapshot still has it.
     run(&mut server.control, &["volume snapshot restore-file vol1 -snapshot s -path /lun1"]);
     assert_eq!(blocks(&server, LUN), [0; 4]);
     let server = restart(server);

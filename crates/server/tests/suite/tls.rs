@@ -1,5 +1,5 @@
-//! Encrypted connections: what is let in, what is refused, and that nothing of a broken one stays
-//! behind.
+//! Encrypted connections: what is accepted, what is refused, and that nothing of a broken one
+//! remains.
 //!
 //! The client here is rustls over a socket, with the protocol's bytes written by hand, so that it
 //! can also misbehave.
@@ -18,18 +18,18 @@ use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use uring::Choice;
 
-/// An authority and what it signed.
+/// A certificate authority and what it signed.
 struct Authority {
     dir: tempfile::TempDir,
     issuer: Issuer<'static, KeyPair>,
     certificate: Certificate,
 }
 
-/// What a client shows.
+/// A client's certificate and key.
 type Identity = (CertificateDer<'static>, PrivateKeyDer<'static>);
 
 impl Authority {
-    /// One with a certificate for the server, in a folder as libnbd has it.
+    /// An authority with a certificate for the server, in a folder as libnbd uses it.
     fn new() -> Authority {
         let dir = tempfile::tempdir().unwrap();
         let mut params = CertificateParams::new(Vec::new()).unwrap();
@@ -60,7 +60,7 @@ impl Authority {
         Tls::load(TlsFiles::in_folder(self.dir.path(), verify_clients)).unwrap()
     }
 
-    /// A server that requires TLS, of clients with a certificate if they are verified.
+    /// A server that requires TLS, and client certificates if clients are verified.
     fn server(&self, backend: Choice, limits: ServerLimits, verify_clients: bool) -> Server {
         self.server_with(backend, limits, verify_clients, Access::default())
     }
@@ -88,7 +88,7 @@ impl Authority {
         ClientConnection::new(config, ServerName::try_from("localhost").unwrap()).unwrap()
     }
 
-    /// A client behind its STARTTLS.
+    /// A client after its STARTTLS.
     fn connect(&self, server: &Server, identity: Option<Identity>) -> Secure {
         Secure::new(self.connection(identity), at_tls(server))
     }
@@ -102,8 +102,8 @@ fn pattern(len: usize, seed: u64) -> Vec<u8> {
     (0..len.div_ceil(8)).flat_map(|_| chance.below(u64::MAX).to_le_bytes()).take(len).collect()
 }
 
-/// Requests from a byte to a MiB, which takes many records and many sends, are the same as in clear
-/// text, in both versions of TLS and on both backends. The goodbye is answered by TLS's own.
+/// Requests from a byte to a MiB, which take many records and many sends, work as in clear text, in
+/// both versions of TLS and on both backends. A disconnect is answered by TLS's close notification.
 #[test]
 fn what_is_written_encrypted_is_read_back() {
     let authority = Authority::new();
@@ -115,20 +115,20 @@ fn what_is_written_encrypted_is_read_back() {
         for (round, len) in [1_usize, 512, 4096, 16_384, 100_000, 1 << 20].into_iter().enumerate() {
             let bytes = pattern(len, round as u64);
             assert_eq!(client.put(4096, &bytes), 0);
-            // The same four times at once: replies gather and are encrypted in portions.
+            // The same four times at once: replies are gathered, and encrypted in portions.
             let asked: Vec<_> = (0..4).map(|cookie| request(READ, cookie, 4096, len as u32, &[])).collect();
             for (errno, data) in client.requests(&asked, &[len; 4]) {
                 assert!(errno == 0 && data == bytes, "{len} bytes");
             }
         }
         client.write_all(&request(DISCONNECT, 9, 0, 0, &[])).unwrap();
-        // A stream that is cut without a goodbye is an error of rustls and not its end.
+        // A stream that ends without a close notification is an error for rustls.
         assert_eq!(client.read(&mut [0; 1]).unwrap(), 0);
         server.until_empty();
     }
 }
 
-/// Before TLS a server that requires it answers nothing else.
+/// Before TLS, a server that requires it answers nothing else.
 #[test]
 fn nothing_but_starttls_and_abort_is_answered_in_clear_text() {
     let authority = Authority::new();
@@ -141,15 +141,15 @@ fn nothing_but_starttls_and_abort_is_answered_in_clear_text() {
         assert!(!String::from_utf8_lossy(&words).contains(LUN), "no name is told");
     }
     assert_eq!(stream.ask(&option(OPT_ABORT, &[])), ACK);
-    // EXPORT_NAME cannot be answered by an error.
+    // EXPORT_NAME cannot be answered with an error.
     let mut old = greeted(&server);
     old.write_all(&option(OPT_EXPORT_NAME, LUN.as_bytes())).unwrap();
     assert!(is_closed(&mut old));
     server.until_empty();
 }
 
-/// Bytes that somebody on the way put behind STARTTLS are never taken for what comes over TLS, and
-/// what was agreed before it holds no more.
+/// Bytes that an attacker put after STARTTLS are never taken for data over TLS, and what was
+/// negotiated before is forgotten.
 #[test]
 fn nothing_said_in_clear_text_counts_afterwards() {
     let authority = Authority::new();
@@ -158,7 +158,8 @@ fn nothing_said_in_clear_text_counts_afterwards() {
     let mut injected = greeted(&server);
     injected.write_all(&[option(OPT_STARTTLS, &[]), go(OPT_GO, LUN)].concat()).unwrap();
     assert!(is_closed(&mut injected));
-    // Structured replies are agreed first; behind TLS a context needs them agreed again.
+    // Structured replies are negotiated first; after TLS a context requires them to be negotiated
+    // again.
     let mut stream = greeted(&server);
     assert_eq!(stream.ask(&option(OPT_STRUCTURED, &[])), ACK);
     assert_eq!(stream.ask(&option(OPT_STARTTLS, &[])), ACK);
@@ -167,12 +168,13 @@ fn nothing_said_in_clear_text_counts_afterwards() {
     assert_eq!(client.ask(&option(OPT_SET_META, &context)), ERR_INVALID);
     assert_eq!(client.ask(&option(OPT_STARTTLS, &[])), ERR_INVALID, "it is encrypted already");
     client.enter();
-    // Without TLS it is served too: optional means that.
+    // Without TLS it is served too: that is the meaning of optional.
     assert_eq!(server.connect().read(0, 1), Ok(vec![0]));
     server.until_empty();
 }
 
-/// Where client certificates are verified, one without and one by another authority do not come in.
+/// If client certificates are verified, clients without one or with another authority's are
+/// refused.
 #[test]
 fn only_certificates_of_the_authority_come_in() {
     let (authority, other) = (Authority::new(), Authority::new());
@@ -180,7 +182,8 @@ fn only_certificates_of_the_authority_come_in() {
         let server = authority.server(backend, limits(), true);
         for identity in [None, Some(other.client("db1"))] {
             let mut client = authority.connect(&server, identity);
-            // With TLS 1.3 the client is done first, and hears of it with the first answer.
+            // With TLS 1.3 the client's handshake ends first, and it learns of the refusal with the
+            // first answer.
             let heard = client.write_all(&option(OPT_LIST, &[])).and_then(|()| reply(&mut client));
             assert!(heard.is_err(), "{heard:?}");
         }
@@ -191,8 +194,8 @@ fn only_certificates_of_the_authority_come_in() {
     }
 }
 
-/// A certificate that the authority has taken back opens nothing, another one does; a list that is
-/// out of date, or by another authority, opens nothing to anybody.
+/// A revoked certificate is refused, another one is accepted; with an outdated list, or one of
+/// another authority, all are refused.
 #[test]
 fn what_was_taken_back_opens_nothing() {
     let authority = Authority::new();
@@ -246,8 +249,8 @@ fn what_was_taken_back_opens_nothing() {
     assert!(tls.renew().unwrap_err().to_string().contains("ca-crl.pem: certificate revocation lists in PEM: "));
 }
 
-/// A rule gives an export to one name; another client neither lists it nor can tell it from one
-/// that does not exist. A reader is told that it is one, and its writes are refused.
+/// A rule gives an export to one name. Another client neither lists it nor can distinguish it from
+/// one that does not exist. A read-only client is told so, and its writes are refused.
 #[test]
 fn names_decide_what_is_seen() {
     let authority = Authority::new();
@@ -275,8 +278,8 @@ fn names_decide_what_is_seen() {
     server.until_empty();
 }
 
-/// Everything that a well-behaved client says, cut at any point or changed in one place: nothing
-/// stays behind.
+/// Everything that a well-behaved client sends, cut at any point or changed in one place: nothing
+/// remains.
 #[test]
 fn broken_tls_ends_its_connection_and_leaves_nothing() {
     let authority = Authority::new();
@@ -296,17 +299,17 @@ fn broken_tls_ends_its_connection_and_leaves_nothing() {
                     hello[at] ^= 1 << chance.below(8);
                 }
                 2 => hello = pattern(chance.below(100_000) as usize, seed),
-                // A good beginning, and then noise in place of the rest.
+                // A valid beginning, and then noise.
                 _ => hello.extend(pattern(chance.below(40_000) as usize, seed)),
             }
-            // It may hang up in the middle of that.
+            // The server may hang up in the middle.
             let _ = stream.write_all(&hello);
             if chance.below(2) == 0 {
                 let _ = stream.shutdown(std::net::Shutdown::Write);
                 is_closed(&mut stream);
             }
         }
-        // The same in transmission: a whole connection, then a record that is none.
+        // The same in transmission: a complete handshake, then an invalid record.
         let mut client = authority.connect(&server, None).enter();
         client.sock.write_all(&[23, 3, 3, 0, 32]).unwrap();
         client.sock.write_all(&[7; 32]).unwrap();
@@ -317,7 +320,7 @@ fn broken_tls_ends_its_connection_and_leaves_nothing() {
     }
 }
 
-/// A stream in pieces of a byte is the same stream.
+/// A stream in pieces of one byte is the same stream.
 #[test]
 fn records_may_come_in_the_smallest_pieces() {
     let authority = Authority::new();
@@ -337,8 +340,8 @@ fn records_may_come_in_the_smallest_pieces() {
     assert!(client.get(0, 3000).1 == bytes);
 }
 
-/// A client that asks for far more than it reads is held back over TLS as it is in clear text: what
-/// is encrypted for it and not sent is one portion, and others are served.
+/// A client that requests far more than it reads is held back over TLS as in clear text: at most
+/// one portion is encrypted and unsent, and others are served.
 #[test]
 fn an_encrypted_client_that_never_reads_is_held_back() {
     let authority = Authority::new();
@@ -357,7 +360,7 @@ fn an_encrypted_client_that_never_reads_is_held_back() {
     }
 }
 
-/// A stop under requests in flight: all are answered, and TLS's own goodbye follows.
+/// A stop with requests in flight: all are answered, followed by TLS's close notification.
 #[test]
 fn a_stop_answers_what_was_sent_and_says_goodbye() {
     let authority = Authority::new();
@@ -373,7 +376,7 @@ fn a_stop_answers_what_was_sent_and_says_goodbye() {
     }
 }
 
-/// Renewed certificates hold for those who connect from then on, without a new start.
+/// Renewed certificates apply to later connections, without a restart.
 #[test]
 fn certificates_can_be_renewed() {
     let (authority, next) = (Authority::new(), Authority::new());
@@ -393,8 +396,8 @@ fn certificates_can_be_renewed() {
     assert!(trusts_the_old.write_all(&option(OPT_LIST, &[])).and_then(|()| reply(&mut trusts_the_old)).is_err());
 }
 
-/// A client that says nothing in the middle of TLS's handshake goes when the handshake's time is
-/// over.
+/// A client that falls silent in the middle of TLS's handshake is closed at the handshake's
+/// deadline.
 #[test]
 fn half_a_handshake_of_tls_is_ended() {
     let authority = Authority::new();
@@ -408,8 +411,8 @@ fn half_a_handshake_of_tls_is_ended() {
     server.until_empty();
 }
 
-/// An address has a limit of its own: one more is told so, with the limit's name, and others come
-/// in.
+/// An address has a limit of its own: one more connection is told so, with the limit's name, and
+/// other addresses are accepted.
 #[test]
 fn an_address_with_too_many_connections_is_told_so() {
     let front = Front { listen: vec![Listen::Tcp("127.0.0.1:0".into())], ..Front::default() };
@@ -439,11 +442,11 @@ fn an_address_with_too_many_connections_is_told_so() {
     assert_eq!(connect().1.0, ACK, "places are given back");
 }
 
-/// Judged by the machine's time, so nothing runs beside them: see CONTRIBUTING.md.
+/// Depends on the machine's speed, so nothing runs beside these tests: see CONTRIBUTING.md.
 mod alone {
     use super::*;
 
-    /// Who says nothing for as long as `idle_time` goes, and who asks again and again stays.
+    /// A client that is silent for `idle_time` is closed; one that keeps sending requests stays.
     #[test]
     fn silence_has_a_limit_if_one_is_set() {
         let limits = ServerLimits { idle_time: Span::from_millis(2500), ..limits() };
@@ -458,7 +461,7 @@ mod alone {
     }
 }
 
-/// Clear text off loopback has to be asked for.
+/// Clear text beyond loopback has to be allowed explicitly.
 #[test]
 fn off_loopback_tls_is_required_unless_it_is_turned_off() {
     let authority = Authority::new();

@@ -1,5 +1,5 @@
-//! Large replies come from the page cache as they are sent: a client gets its own LUN's bytes,
-//! however late it reads, and what it leaves unread keeps nothing from the others.
+//! Large replies are sent from the page cache: a client gets its own LUN's bytes, however late it
+//! reads, and what it leaves unread does not delay others.
 
 use crate::support::{BACKENDS, Client, LUN, LUN_BYTES, Server, limits, wait};
 use block::Bytes;
@@ -8,8 +8,8 @@ use server::ServerLimits;
 
 const MIB: u64 = 1 << 20;
 
-/// Enough memory that one client may have four reads of 1 MiB under way: a ninth of 7/8 of it at
-/// least.
+/// Enough memory for one client to have four reads of 1 MiB in flight: it may hold at least a ninth
+/// of 7/8 of it.
 fn roomy() -> ServerLimits {
     ServerLimits { memory: Bytes::mib(64), ..limits() }
 }
@@ -27,7 +27,7 @@ fn fill(client: &mut Client, byte: u8) {
     client.call(NbdRequest::new(9, Command::Flush, 0, 0), &[]).unwrap();
 }
 
-/// Every length about the threshold of 128 KiB, from any byte, under every framing.
+/// Every length around the threshold of 128 KiB, from any byte, with every framing.
 #[test]
 fn lengths_about_the_threshold_and_odd_places_are_right() {
     for backend in BACKENDS {
@@ -53,15 +53,15 @@ fn lengths_about_the_threshold_and_odd_places_are_right() {
     }
 }
 
-/// Blocks that were written in no order lie in no order; reads of many of them are right from any
-/// byte, also where one was never written.
+/// Blocks that were written in random order are scattered. Reads of many of them are right from any
+/// byte, also if one was never written.
 #[test]
 fn scattered_blocks_are_put_together() {
     for backend in BACKENDS {
         let server = Server::start(backend, roomy());
         let (mut client, block) = (server.connect(), 64 << 10);
         let mut content = vec![0; 4 * MIB as usize];
-        // 37 and 64 have no common part: every block once, but for number 20.
+        // 37 and 64 are coprime: every block once, except number 20.
         for number in (0..64).map(|number| number * 37 % 64).filter(|number| *number != 20) {
             let at = number * block;
             content[at..at + block].fill(number as u8 + 1);
@@ -78,7 +78,7 @@ fn scattered_blocks_are_put_together() {
     }
 }
 
-/// Holes beside data go as holes, and the data between them comes from the page cache.
+/// Holes beside data are sent as holes, and the data between them comes from the page cache.
 #[test]
 fn data_between_holes_is_right() {
     let server = Server::start(BACKENDS[0], roomy());
@@ -93,9 +93,9 @@ fn data_between_holes_is_right() {
     }
 }
 
-/// Reads of 1 MiB with writes to the same blocks between them, all asked before any answer is read.
-/// A read that was asked when version `n` had been acknowledged shows that one or a later one in
-/// every page, never an earlier one.
+/// Reads of 1 MiB with writes to the same blocks between them, all requested before any reply is
+/// read. A read that was requested when version `n` had been acknowledged returns that or a later
+/// one in every page, never an earlier one.
 #[test]
 fn reads_between_writes_show_what_was_acknowledged_or_later() {
     for backend in BACKENDS {
@@ -117,10 +117,10 @@ fn reads_between_writes_show_what_was_acknowledged_or_later() {
     }
 }
 
-/// A client has asked for its LUN's bytes and reads nothing. Its blocks are given up meanwhile, and
-/// another LUN writes all there is to be had many times over. The client still gets its own LUN's
-/// bytes, and while it sleeps the space that it looks at comes free: the other's writes and flushes
-/// are answered.
+/// A client has requested its LUN's bytes and does not read. Meanwhile its blocks are freed, and
+/// another LUN writes all available space many times over. The client still gets its own LUN's
+/// bytes, and the blocks it waits for are freed nevertheless: the other's writes and flushes are
+/// answered.
 #[test]
 fn a_late_reader_sees_no_other_luns_bytes() {
     for backend in BACKENDS {
@@ -128,7 +128,7 @@ fn a_late_reader_sees_no_other_luns_bytes() {
         let other = "/vol/vol1/lun2";
         server.control.execute(&format!("lun create -path {other} -size {LUN_BYTES}")).unwrap();
         let mut late = server.connect();
-        // It may have as much under way as it took before.
+        // It may have as much in flight as it took before.
         (0..4).for_each(|at| assert!(late.read(at * MIB, MIB).is_ok()));
         let mut own = server.connect();
         let mut others = Client::connect(&server.socket, Wishes::plain(other));
@@ -153,8 +153,8 @@ fn a_late_reader_sees_no_other_luns_bytes() {
     }
 }
 
-/// Clients that ask and go, with answers in the socket, at the server and in the gate: all they had
-/// comes back.
+/// Clients that send requests and leave, with replies in the socket, at the server and in the gate:
+/// everything is released.
 #[test]
 fn what_a_client_leaves_unread_comes_back_when_it_goes() {
     for backend in BACKENDS {
@@ -172,7 +172,7 @@ fn what_a_client_leaves_unread_comes_back_when_it_goes() {
     }
 }
 
-/// A server that stops still answers what was asked, with the right bytes, to a client that reads
+/// A stopping server still answers what was requested, with the right bytes, to a client that reads
 /// only then.
 #[test]
 fn a_stopping_server_sends_what_was_asked() {

@@ -37,7 +37,7 @@ pub fn option(number: u32, data: &[u8]) -> Vec<u8> {
     [b"IHAVEOPT".as_slice(), &number.to_be_bytes(), &(data.len() as u32).to_be_bytes(), data].concat()
 }
 
-/// GO or INFO for an export, with no information wished for.
+/// GO or INFO for an export, without requesting information.
 pub fn go(number: u32, name: &str) -> Vec<u8> {
     option(number, &[&(name.len() as u32).to_be_bytes(), name.as_bytes(), &[0, 0]].concat())
 }
@@ -59,7 +59,7 @@ pub fn reply(stream: &mut impl Read) -> std::io::Result<(u32, Vec<u8>)> {
     Ok((number(12), data))
 }
 
-/// A client that has heard the greeting and told its flags.
+/// A client that has read the greeting and sent its flags.
 pub fn greeted(server: &Server) -> UnixStream {
     let mut stream = server.raw();
     stream.read_exact(&mut [0; 18]).unwrap();
@@ -67,17 +67,17 @@ pub fn greeted(server: &Server) -> UnixStream {
     stream
 }
 
-/// A client that may begin with TLS.
+/// A client that may begin TLS.
 pub fn at_tls(server: &Server) -> UnixStream {
     let mut stream = greeted(server);
     assert_eq!(stream.ask(&option(OPT_STARTTLS, &[])), ACK);
     stream
 }
 
-/// Stops a server when its client, which may have one request under way, has sent 1000 writes of
-/// 64 bytes: 92 KB with their headers. A ceiling holds the second back, and what is behind it lies
-/// in the receive buffer or in the socket. All are answered, carried out or ESHUTDOWN, and then the
-/// stream ends as its carrier wants it: one that is cut is an error.
+/// Stops a server after its client, which may have one request in flight, has sent 1000 writes of
+/// 64 bytes: 92 KB with their headers. A ceiling holds back the second, and the rest is in the
+/// receive buffer or the socket. All are answered, executed or ESHUTDOWN, and then the stream ends
+/// as its transport requires: one that is cut off is an error.
 pub fn answers_at_its_stop(mut server: Server, mut client: impl Conversation) {
     const WRITES: usize = 1000;
     for line in [
@@ -100,7 +100,7 @@ pub fn answers_at_its_stop(mut server: Server, mut client: impl Conversation) {
     drop(dir);
 }
 
-/// What a client says and hears, whatever carries it.
+/// A client's side of a conversation over any transport.
 pub trait Conversation: Read + Write + Sized {
     /// The kind of the last reply to an option.
     fn ask(&mut self, bytes: &[u8]) -> u32 {
@@ -123,15 +123,13 @@ pub trait Conversation: Read + Write + Sized {
         names
     }
 
-    /// The errors and data of one request after the other, which are all sent at once; simple
-    /// replies.
+    /// Sends all requests at once; returns errors and data in their order, from simple replies.
     fn requests(&mut self, requests: &[Vec<u8>], reads: &[usize]) -> Vec<(u32, Vec<u8>)> {
         self.send(&requests.concat());
         self.answers(reads)
     }
 
-    /// The errors and data of requests that were sent, by cookie; of each the length if it is a
-    /// read.
+    /// Errors and data of requests that were sent, by cookie; `reads` has the length of each read.
     fn answers(&mut self, reads: &[usize]) -> Vec<(u32, Vec<u8>)> {
         let mut answers = vec![None; reads.len()];
         for _ in reads {
@@ -156,7 +154,7 @@ pub trait Conversation: Read + Write + Sized {
         self.requests(&[request(READ, 0, at, len as u32, &[])], &[len]).remove(0)
     }
 
-    /// Into the LUN that every server here has.
+    /// Enters transmission for the LUN that every server here has.
     fn enter(mut self) -> Self {
         assert_eq!(self.ask(&go(OPT_GO, LUN)), ACK);
         self

@@ -1,4 +1,4 @@
-//! A server in a folder of its own, and clients that say exactly what a test wants them to say.
+//! A server in a folder of its own, and clients that send exactly what a test needs.
 
 #![allow(dead_code, reason = "each test file uses its part")]
 
@@ -27,7 +27,7 @@ pub const BACKENDS: [Choice; 2] = [Choice::Auto, Choice::Threads];
 pub const LUN: &str = "/vol/vol1/lun1";
 pub const LUN_BYTES: u64 = 8 << 20;
 
-/// What a condition may take before a test gives up: far longer than it ever takes.
+/// Timeout of a condition: far longer than it ever takes.
 const GIVE_UP: Duration = Duration::from_secs(60);
 
 pub struct Server {
@@ -37,7 +37,7 @@ pub struct Server {
     pub dir: TempDir,
 }
 
-/// Small, so that limits are met soon.
+/// Small, so that limits are reached soon.
 pub fn limits() -> ServerLimits {
     ServerLimits { memory: Bytes::mib(16), ..ServerLimits::default() }
 }
@@ -60,15 +60,15 @@ impl Server {
         Server::start_over(|pool, socket| open_with(pool, socket, limits, settings, registry))
     }
 
-    /// One that lets clients in as `front` says, over the Unix socket.
+    /// A server that accepts clients as `front` says, over the Unix socket.
     pub fn start_behind(backend: Choice, limits: ServerLimits, front: Front) -> Server {
         Server::start_over(|pool, socket| open_behind(pool, socket, backend, limits, front))
     }
 
     fn start_over(open: impl FnOnce(Pool, &Path) -> Control) -> Server {
         let dir = tempfile::tempdir().unwrap();
-        // Through the page cache, so that it runs on any file system; alignment is the store's own
-        // test.
+        // Through the page cache, so that it runs on any file system; alignment is tested in the
+        // store.
         let pool_dir = dir.path().join("pool");
         std::fs::create_dir(&pool_dir).unwrap();
         std::fs::write(pool_dir.join("seawall.toml"), "cache = \"page\"\n").unwrap();
@@ -87,7 +87,7 @@ impl Server {
         self.control.account().unwrap()
     }
 
-    /// Waits until the account shows it; panics with the last one when it never does.
+    /// Waits until an account satisfies a condition; panics with the last one if none does.
     pub fn until(&self, what: &str, condition: impl Fn(&Account) -> bool) -> Account {
         let give_up = Clock::new().now() + Span::from_secs(GIVE_UP.as_secs());
         loop {
@@ -100,7 +100,7 @@ impl Server {
         }
     }
 
-    /// Waits until no client is left, and checks that nothing of them is.
+    /// Waits until no client is left, and checks that nothing of them remains.
     pub fn until_empty(&self) {
         let account = self.until("empty", |account| account.connections == 0);
         assert_eq!((account.claimed, account.buffers), (Bytes(0), 0), "what clients had came back: {account:?}");
@@ -110,7 +110,7 @@ impl Server {
         Client::connect(&self.socket, Wishes::plain(LUN))
     }
 
-    /// Does something as a client of an export, and waits until the server has seen it go.
+    /// Does something as a client of an export, and waits until the server has noticed its end.
     pub fn with<T>(&self, export: &str, work: impl FnOnce(&mut Client) -> T) -> T {
         let before = self.account().connections;
         let result = work(&mut Client::connect(&self.socket, Wishes::plain(export)));
@@ -126,7 +126,7 @@ impl Server {
         Server { control, socket, dir }
     }
 
-    /// Stops it and starts it again on the same pool, to let clients in as `front` says.
+    /// Restarts it on the same pool, to accept clients as `front` says.
     pub fn restart_behind(self, limits: ServerLimits, front: Front) -> Server {
         let Server { control, socket, dir } = self;
         drop(control);
@@ -161,7 +161,7 @@ pub fn open_with(
     Control::open(pool, shard, registry).unwrap()
 }
 
-/// Waits until something holds; panics when it never does.
+/// Waits until a condition holds; panics if it never does.
 pub fn wait(what: &str, mut condition: impl FnMut() -> bool) {
     let clock = Clock::new();
     let give_up = clock.now() + Span::from_secs(GIVE_UP.as_secs());
@@ -171,7 +171,7 @@ pub fn wait(what: &str, mut condition: impl FnMut() -> bool) {
     }
 }
 
-/// A socket on which nothing blocks for ever: a hang becomes a failure.
+/// A socket with a timeout, so that a hang becomes a failure.
 pub fn stream(path: &Path) -> UnixStream {
     let stream = UnixStream::connect(path).unwrap();
     stream.set_read_timeout(Some(GIVE_UP)).unwrap();
@@ -183,9 +183,9 @@ pub fn stream(path: &Path) -> UnixStream {
 pub struct Client {
     pub stream: UnixStream,
     pub rules: Rules,
-    /// Answers that [`Client::answer_of`] passed over.
+    /// Replies that [`Client::answer_of`] passed over.
     pub other_answers: usize,
-    /// Bytes of answers to reads that were told as holes.
+    /// Bytes of replies to reads that were reported as holes.
     pub holes: u64,
     received: Vec<u8>,
 }
@@ -198,7 +198,7 @@ impl Client {
         Client::try_connect(path, wishes).unwrap()
     }
 
-    /// Connects, or says how the handshake was refused.
+    /// Connects, or returns the error of the handshake.
     pub fn try_connect(path: &Path, wishes: Wishes) -> Result<Client, HandshakeError> {
         let mut stream = stream(path);
         let mut handshake = ClientHandshake::new(wishes, HandshakeLimits::CLIENT).unwrap();
@@ -256,7 +256,7 @@ impl Client {
         self.call(NbdRequest::write(2, at, bytes.len() as u32), bytes).map(|_| ())
     }
 
-    /// The answer to the request with this cookie, none of those before it to a read.
+    /// The reply to the request with this cookie; earlier replies must not be to reads.
     pub fn answer_of(&mut self, cookie: u64) -> Result<Vec<u8>, NbdErrno> {
         loop {
             match self.answer(|_| (0, 0)).expect("an answer") {
@@ -266,8 +266,8 @@ impl Client {
         }
     }
 
-    /// The next reply, put together; `read` tells the offset and length of the read with a cookie,
-    /// 0 for other requests. `None` at the end of the stream.
+    /// The next reply, assembled from its chunks; `read` returns the offset and length of the read
+    /// with a cookie, 0 for other requests. `None` at the end of the stream.
     pub fn answer(&mut self, read: impl Fn(u64) -> (u64, u32)) -> Option<Answer> {
         let parser = ReplyParser::new(self.rules.framing, self.rules.payload);
         let mut data: Option<(ReadAssembly, Vec<u8>)> = None;
@@ -344,7 +344,7 @@ impl Client {
     }
 }
 
-/// Whether the server ended the connection, after reading all that it said.
+/// Whether the server has ended the connection, after reading everything that it sent.
 pub fn is_closed(stream: &mut UnixStream) -> bool {
     let mut chunk = [0; 4096];
     loop {
@@ -356,7 +356,7 @@ pub fn is_closed(stream: &mut UnixStream) -> bool {
     }
 }
 
-/// Reproducible chance (splitmix64).
+/// Reproducible randomness (splitmix64).
 pub struct Chance(pub u64);
 
 impl Chance {
@@ -369,14 +369,14 @@ impl Chance {
     }
 }
 
-/// Writes a file that its owner alone may read, as a secret has to be.
+/// Writes a file that only its owner may read, as a secret requires.
 pub fn secret(path: &Path, text: &str) {
     use std::os::unix::fs::PermissionsExt as _;
     std::fs::write(path, text).unwrap();
     std::fs::set_permissions(path, std::fs::Permissions::from_mode(0o600)).unwrap();
 }
 
-/// A program, or the test is skipped with its reason.
+/// The path of a program; if it is missing, the test is skipped with a reason.
 pub fn program_or_skip(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let found = std::env::split_paths(&path).map(|folder| folder.join(program)).find(|file| file.is_file());
@@ -386,7 +386,7 @@ pub fn program_or_skip(program: &str) -> Option<PathBuf> {
     found
 }
 
-/// Says why a test is skipped; where nothing may be skipped it fails.
+/// Reports why a test is skipped; fails if nothing may be skipped.
 pub fn skip(reason: &str) {
     println!("skipped: {reason}");
     assert!(!std::env::var("CI").is_ok_and(|value| matches!(value.as_str(), "true" | "1")), "{reason}");

@@ -1,4 +1,4 @@
-//! Pools that were served, to be damaged, checked, mended and served again.
+//! Pools that were served, to be damaged, checked, repaired and served again.
 
 use super::{BACKENDS, Client, LUN, Server, limits, open, settings};
 use nbd::{Command, NbdRequest, Wishes};
@@ -9,9 +9,8 @@ use tempfile::TempDir;
 
 pub const BLOCK: usize = 64 << 10;
 
-/// A pool that was served: two LUNs of which the first four blocks of each are written, and a
-/// snapshot. Beside it, as `killed`, is the same as it was before the server stopped, which makes a
-/// checkpoint.
+/// A pool that was served: two LUNs with the first four blocks of each written, and a snapshot.
+/// Beside it, as `killed`, is the same pool before the server stopped and made a checkpoint.
 pub fn served(server: Server) -> (TempDir, PathBuf) {
     let Server { mut control, socket, dir } = server;
     control.execute("lun create /vol/vol1/lun2 -size 64MiB").unwrap();
@@ -26,7 +25,7 @@ pub fn served(server: Server) -> (TempDir, PathBuf) {
     (dir, pool)
 }
 
-/// A folder as it is at a moment in which nothing is written.
+/// Copies a folder while nothing is written to it.
 pub fn copy(from: &Path, to: &Path) {
     fs::create_dir(to).unwrap();
     for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
@@ -49,7 +48,7 @@ pub fn troubles(pool: &Path) -> Vec<String> {
     store::check(pool).unwrap().troubles.iter().map(ToString::to_string).collect()
 }
 
-/// The first bytes of both LUNs' first blocks, served anew.
+/// The first bytes of both LUNs' first blocks, from a new server.
 pub fn read(dir: &TempDir, pool: &Path) -> [Vec<u8>; 2] {
     let socket = dir.path().join("again");
     let control = open(Pool::open(pool).unwrap(), &socket, limits(), settings(BACKENDS[0], &limits()));
@@ -67,7 +66,7 @@ pub fn change(path: &Path, change: impl FnOnce(&mut Vec<u8>)) {
     fs::write(path, bytes).unwrap();
 }
 
-/// All files of a folder and their bytes, so that a change is noticed.
+/// All files of a folder with their contents, to detect changes.
 pub fn everything(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     let mut found = Vec::new();
     for entry in fs::read_dir(dir).unwrap().map(Result::unwrap) {
@@ -82,7 +81,7 @@ pub fn everything(dir: &Path) -> Vec<(PathBuf, Vec<u8>)> {
     found
 }
 
-/// Repairs a pool and gives up what is named.
+/// Repairs a pool and gives up the named objects.
 pub fn mend(pool: &Path, copy: &Path, give_up: &[&str]) -> Result<Repaired, StoreError> {
     let give_up = give_up.iter().map(ToString::to_string).collect();
     store::repair(pool, &RepairSettings { copy: copy.into(), give_up, take_catalogue: false })

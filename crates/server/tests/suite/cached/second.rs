@@ -1,10 +1,10 @@
-//! The second level of a server's cache: a device that fails, partitions that keep to memory, and
-//! what cannot be used.
+//! The second level of a server's cache: a device that fails, memory-only partitions, and unusable
+//! settings.
 
 use super::*;
 
-/// A device that answers with other bytes is turned off while clients read, who notice nothing; the
-/// administrator sees why.
+/// A device that returns wrong bytes is switched off while clients read, which they do not notice;
+/// the administrator sees the reason.
 #[test]
 fn a_second_level_that_fails_is_turned_off_and_clients_notice_nothing() {
     let behind = tempfile::tempdir().unwrap();
@@ -19,7 +19,7 @@ fn a_second_level_that_fails_is_turned_off_and_clients_notice_nothing() {
     let mut client = Client::connect(&server.socket, Wishes::plain(LUN));
     for at in &pieces {
         client.write(*at, &vec![(*at >> 16) as u8 + 1; 64 << 10]).unwrap();
-        // Twice: the second time from memory, so that it was used when it is evicted.
+        // Twice: the second time from memory, so that the pages were used before they are evicted.
         (0..2).for_each(|_| drop(client.read(*at, 64 << 10).unwrap()));
     }
     let shown = run(&mut server, "cache second-level show");
@@ -27,7 +27,7 @@ fn a_second_level_that_fails_is_turned_off_and_clients_notice_nothing() {
     assert_eq!((row[1], row[2]), ("on", "8.39MB"), "{shown}");
     let shown = run(&mut server, "memory show -part \"second level\" -fields used");
     assert!(shown.contains("second level"), "{shown}");
-    // What is written there is not what comes back.
+    // Overwrites the device, so that other bytes come back.
     let file = std::fs::OpenOptions::new().write(true).open(&place.path).unwrap();
     std::os::unix::fs::FileExt::write_all_at(&file, &vec![7; 8 << 20], 64 << 10).unwrap();
     for at in &pieces {
@@ -40,7 +40,8 @@ fn a_second_level_that_fails_is_turned_off_and_clients_notice_nothing() {
     }
 }
 
-/// What is seen without writing is found when the configuration is checked, and nothing is made.
+/// What can be found without writing is reported when the configuration is checked, and nothing is
+/// created.
 #[test]
 fn a_second_level_that_cannot_be_used_is_found_by_the_check() {
     let dir = tempfile::tempdir().unwrap();
@@ -64,7 +65,7 @@ fn a_second_level_that_cannot_be_used_is_found_by_the_check() {
     assert!(!dir.path().join("new").exists());
 }
 
-/// What a partition that keeps to memory evicts is written nowhere, until it is told otherwise.
+/// What a memory-only partition evicts is not written anywhere, until that is changed.
 #[test]
 fn a_partition_may_keep_to_memory() {
     let behind = tempfile::tempdir().unwrap();
@@ -78,7 +79,8 @@ fn a_partition_may_keep_to_memory() {
     let pass = |server: &mut Server| {
         let mut client = Client::connect(&server.socket, Wishes::plain(LUN));
         for at in (0..64).map(|n| n * 37 % 64 * (64 << 10)) {
-            // Twice: the second time from memory, so that it was used when it is evicted.
+            // Twice: the second time from memory, so that the pages were used before they are
+            // evicted.
             (0..2).for_each(|_| drop(client.read(at, 64 << 10).unwrap()));
         }
     };

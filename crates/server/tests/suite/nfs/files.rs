@@ -1,4 +1,4 @@
-//! Files that clients make on volumes.
+//! Clients' files on volumes.
 
 mod against_ganesha;
 mod history;
@@ -10,7 +10,7 @@ mod repeats;
 use super::*;
 use ::nfs::{Attributes, SetMoment};
 
-/// The last client goes, and what the server leaves is whole.
+/// Ends the last client, and checks that the server leaves a consistent pool.
 fn end(server: Server, client: Client, about: &str) {
     drop(client);
     server.until_empty();
@@ -20,8 +20,8 @@ fn end(server: Server, client: Client, about: &str) {
     assert!(checked.is_clean(), "{about}: {:?}", checked.troubles);
 }
 
-/// Two files of ones, one of which a policy of a few IOPS holds: reads of it wait while the other
-/// one is read as ever, and all are answered once `free_it` has taken the policy away.
+/// Two files of ones, of which a policy limits one to a few IOPS. Its reads wait while the other
+/// file is read as usual, and all are answered once `free_it` has removed the policy.
 fn holds_one_alone(server: &mut Server, client: &mut Client, [free, held]: [FileHandle; 2], free_it: &str) {
     let mut waits = Client::connect(server);
     for at in 0..30 {
@@ -95,7 +95,7 @@ impl Client {
         })
     }
 
-    /// All of it, however it comes.
+    /// Reads all of a file, in as many calls as necessary.
     fn read_all(&mut self, handle: FileHandle) -> Vec<u8> {
         let mut all = Vec::new();
         loop {
@@ -107,7 +107,7 @@ impl Client {
         }
     }
 
-    /// All of it, however much is taken at a time.
+    /// Writes all of the data, however much is accepted at a time.
     fn write_all(&mut self, handle: FileHandle, at: u64, data: &[u8], stable: Stable) -> Result<(), Status> {
         let mut done = 0;
         while done < data.len() {
@@ -122,7 +122,7 @@ impl Client {
     }
 }
 
-/// Names, data, links, modes and times: all of it is there after a new start, by the same handles.
+/// Names, data, links, modes and times survive a restart, with the same handles.
 #[test]
 fn what_clients_make_is_there_after_a_new_start() {
     for backend in BACKENDS {
@@ -167,7 +167,7 @@ fn what_clients_make_is_there_after_a_new_start() {
             other => panic!("{other:?}"),
         });
         assert_eq!(told, target);
-        // Cut within a page and made longer again: zeroes.
+        // Truncated within a page and extended again: zeroes.
         client.resize(file, 5000).unwrap();
         client.resize(file, 9000).unwrap();
         expected.truncate(5000);
@@ -181,8 +181,8 @@ fn what_clients_make_is_there_after_a_new_start() {
     }
 }
 
-/// Names up to 255 bytes and targets of links up to 4095 are taken, longer ones refused as such;
-/// the connection goes on. A receive buffer of 4 KiB does not hold the longest target.
+/// Names up to 255 bytes and link targets up to 4095 are accepted, longer ones are refused as too
+/// long, and the connection continues. A receive buffer of 4 KiB does not hold the longest target.
 #[test]
 fn names_and_targets_that_are_too_long_are_refused_as_such() {
     let too_long = Err(Status::NameTooLong);
@@ -218,8 +218,8 @@ fn names_and_targets_that_are_too_long_are_refused_as_such() {
     }
 }
 
-/// Clients do not touch what administrators made, and administrators make nothing that would hide
-/// what clients did, nor take it away unseen.
+/// Clients cannot change what administrators made. Administrators cannot make anything that would
+/// hide clients' files, or delete them unnoticed.
 #[test]
 fn names_of_administrators_and_clients_do_not_meet() {
     let mut server = start(BACKENDS[0], limits());
@@ -247,7 +247,7 @@ fn names_of_administrators_and_clients_do_not_meet() {
     server.control.execute("volume qtree delete -volume vol2 -qtree db").unwrap();
     let refused = server.control.execute("volume delete vol2").unwrap_err().to_string();
     assert!(refused.contains("still holds 1 files and folders of clients"), "{refused}");
-    // Without force nobody who uses it loses it, either.
+    // Without force it is refused even if no client is connected.
     drop(client);
     server.until_empty();
     server.control.execute("volume delete vol2 -force").unwrap();
@@ -257,15 +257,15 @@ fn names_of_administrators_and_clients_do_not_meet() {
     server.until_empty();
 }
 
-/// A clone has its parent's files and goes its own way; a restored volume has what it had, by the
-/// handles of then, and what came later is gone.
+/// A clone has its parent's files and changes independently. A restored volume has its former
+/// contents, with the former handles, and later changes are gone.
 #[test]
 fn snapshots_and_clones_have_the_files() {
     let mut server = start(BACKENDS[0], limits());
     let mut client = Client::connect(&server);
     let top = client.mount("/vol2").unwrap();
     let file = client.create(top, b"file").unwrap();
-    // Nobody asked for it to be durable, and it was answered.
+    // It was answered without being durable.
     client.write_all(file, 0, &[1; 100_000], Stable::Unstable).unwrap();
     server.control.execute("volume snapshot create vol2 -snapshot one").unwrap();
     client.write_all(file, 0, &[2; 200_000], Stable::Unstable).unwrap();
@@ -299,8 +299,8 @@ fn snapshots_and_clones_have_the_files() {
     end(server, client, "");
 }
 
-/// A volume that is full refuses whole writes and takes others again when something was removed;
-/// what LUNs take of it files do not have.
+/// A full volume refuses whole writes, and accepts others once something was removed. Space that
+/// LUNs take is not available to files.
 #[test]
 fn a_full_volume_takes_nothing_more_until_something_goes() {
     let mut server = start(BACKENDS[0], limits());
@@ -326,8 +326,8 @@ fn a_full_volume_takes_nothing_more_until_something_goes() {
     server.until_empty();
 }
 
-/// An exclusive CREATE that is asked again finds what it made; a client that may read alone changes
-/// nothing, and one that may see nothing finds nothing.
+/// A repeated exclusive CREATE finds the file it made. A client that may only read changes nothing,
+/// and one without access finds nothing.
 #[test]
 fn who_may_what_is_a_matter_of_access() {
     let server = start(BACKENDS[0], limits());
@@ -385,8 +385,8 @@ fn libnfs_makes_files() {
     server.until_empty();
 }
 
-/// What clients' files have in the cache is in the partition of their volume, from the first read
-/// on, after a start too, and elsewhere once the volume is.
+/// Cached pages of clients' files are in the partition of their volume, from the first read on,
+/// after a restart too, and in another partition once the volume is.
 #[test]
 fn files_are_kept_in_the_partition_of_their_volume() {
     let cache = store::CacheSettings { memory: Bytes::mib(4), page: 4096, policy: cache::Eviction::default() };

@@ -1,12 +1,12 @@
-//! What a connection may carry holds for reads and writes of NFS.
+//! The bandwidth limit of a connection applies to NFS reads and writes.
 
 use super::*;
 use block::BytesPerSecond;
 use server::LinkSettings;
 use uring::Clock;
 
-/// Two MiB are written and read at 8 MiB a second: the last call comes in when what came before is
-/// paid for.
+/// Two MiB are written and read at 8 MiB per second: the last call is admitted when the earlier
+/// ones are paid for.
 #[test]
 fn a_connection_has_its_limit() {
     const RATE: u64 = 8 << 20;

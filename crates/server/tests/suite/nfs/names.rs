@@ -1,4 +1,4 @@
-//! What clients mount and find, by which names.
+//! The names under which clients mount and find things.
 
 use super::*;
 
@@ -17,7 +17,7 @@ fn volumes_are_mounted_listed_and_looked_up() {
     assert_eq!(client.mount("/vol1/lun1"), Err(MountStatus::NoEntry));
     let top = client.look_up(volume, b"..").unwrap();
     assert_eq!(client.names(top, 32_768), [".", "..", "vol1", "vol2"]);
-    // A page that holds one entry at a time.
+    // Pages that hold one entry each.
     assert_eq!(client.names(top, 400), [".", "..", "vol1", "vol2"]);
     let db = client.look_up(volume, b"db").unwrap();
     assert_eq!(client.names(db, 4096), [".", "..", "data"]);
@@ -34,8 +34,8 @@ fn volumes_are_mounted_listed_and_looked_up() {
     server.until_empty();
 }
 
-/// A junction path is where a volume is mounted and listed from the moment at which it is set, also
-/// after a restart, until it is taken away.
+/// A volume can be mounted and listed by its junction path from the moment it is set, also after a
+/// restart, until it is removed.
 #[test]
 fn junction_paths_are_where_volumes_are_mounted() {
     let front = || front(Access::default());

@@ -1,17 +1,16 @@
-//! How NFS clients find a server whose port nobody told them: `showmount`, and libnfs without
-//! ports, in a network of their own, with a port mapper and without.
+//! How NFS clients find a server without being given the port: `showmount`, and libnfs without
+//! ports, in a network namespace of their own, with a port mapper and without.
 
 use super::*;
 use crate::support::ganesha::{OWN, may_have_a_network};
 use server::Portmap;
 use std::path::Path;
 
-/// In the environment of a test where it runs once more, within the network: whether a port mapper
-/// runs.
+/// Set when a test runs itself again, in the network namespace: whether a port mapper runs.
 const MAPPER: &str = "SEAWALL_TEST_MAPPER";
 
-/// A network with a loopback alone, and a port mapper if one is asked for; then what is to run
-/// there.
+/// A network namespace with only a loopback device, and a port mapper if one is asked for; then the
+/// command to run.
 const SCRIPT: &str = r#"
 set -e
 mount -t tmpfs none /run
@@ -24,7 +23,7 @@ fi
 "$@"
 "#;
 
-/// What a program prints that must succeed.
+/// The output of a program that must succeed.
 fn said(program: &str, arguments: &[&str]) -> String {
     let output = Command::new("timeout").arg("60").arg(program).args(arguments).output().unwrap();
     let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
@@ -32,7 +31,7 @@ fn said(program: &str, arguments: &[&str]) -> String {
     text(&output.stdout)
 }
 
-/// Whether qemu's programs can load their module for NFS here, which is a package of its own.
+/// Whether qemu's programs can load their NFS module here, which is a separate package.
 fn qemu_has_nfs() -> bool {
     let asked = Command::new("qemu-img").args(["info", "nfs://127.0.0.1/none/none"]).output();
     let has = asked.is_ok_and(|output| String::from_utf8_lossy(&output.stderr).contains("Failed to mount nfs share"));
@@ -42,7 +41,7 @@ fn qemu_has_nfs() -> bool {
     has
 }
 
-/// A disk of qemu's in a volume: made, written, read and copied to another.
+/// A qemu disk in a volume: created, written, read and copied to another.
 fn qemu_writes_and_reads() {
     let [disk, copy] = ["nfs://127.0.0.1/vol2/disk", "nfs://127.0.0.1/vol2/copy"];
     said("qemu-img", &["create", "-q", "-f", "raw", disk, "4M"]);
@@ -54,9 +53,9 @@ fn qemu_writes_and_reads() {
     assert!(same.contains("identical"), "{same}");
 }
 
-/// Whether this kernel has a client for NFS; few of virtual machines for tests have.
+/// Whether this kernel has an NFS client; few test machines have one.
 fn kernel_has_nfs() -> bool {
-    // Without a module, or the program, it is there already or not at all.
+    // If the module cannot be loaded, the client is built in or missing.
     let _ = Command::new("modprobe").args(["-q", "nfs"]).status();
     let known = std::fs::read_to_string("/proc/filesystems").unwrap();
     let has = known.lines().any(|line| line.trim_start_matches("nodev").trim() == "nfs");
@@ -66,7 +65,7 @@ fn kernel_has_nfs() -> bool {
     has
 }
 
-/// A file by Linux's own client: written, and read by another mount of the volume.
+/// A file accessed by Linux's client: written, and read through another mount of the volume.
 fn linux_writes_and_reads() {
     let folder = Path::new("/run/mounted");
     std::fs::create_dir(folder).unwrap();
@@ -85,7 +84,7 @@ fn linux_writes_and_reads() {
     }
 }
 
-/// The part that runs in the network.
+/// The part that runs in the network namespace.
 fn within_a_network(has_mapper: bool) {
     let portmap = if has_mapper { Portmap::Register } else { Portmap::Serve };
     let rule = |exports: &str, addresses: &[&str]| AccessRule {
@@ -133,7 +132,7 @@ fn within_a_network(has_mapper: bool) {
     }
 }
 
-/// Runs that test once more in a network with that mapper; there it looks.
+/// Runs that test again in a network namespace with that mapper.
 fn run(test: &str, mapper: &str) {
     if let Ok(running) = std::env::var(MAPPER) {
         return within_a_network(running == "rpcbind");
@@ -155,13 +154,13 @@ fn run(test: &str, mapper: &str) {
     println!("{said}");
 }
 
-/// The port mapper of the machine tells clients where we are, as long as we are there.
+/// The machine's port mapper tells clients our port for as long as we run.
 #[test]
 fn the_port_mapper_of_the_machine_is_told() {
     run("the_port_mapper_of_the_machine_is_told", "rpcbind");
 }
 
-/// Where there is no port mapper we answer for one.
+/// Without a port mapper, we answer in its place.
 #[test]
 fn the_port_of_a_port_mapper_is_answered() {
     run("the_port_of_a_port_mapper_is_answered", "none");

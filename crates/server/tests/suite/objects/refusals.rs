@@ -2,7 +2,7 @@
 
 use super::{connect, run, server};
 
-/// A pattern attaches to all volumes that it matches or to none of them.
+/// A pattern attaches to all volumes that it matches, or to none.
 #[test]
 fn a_pattern_attaches_to_all_it_matches_or_to_none() {
     let mut server = server();
@@ -19,8 +19,8 @@ fn a_pattern_attaches_to_all_it_matches_or_to_none() {
     let lines: Vec<_> = shown.lines().filter(|line| line.ends_with("performance")).collect();
     assert_eq!(lines.len(), 2, "{shown}");
     assert!(lines.iter().all(|line| line.contains("epic_rhel1_")), "{shown}");
-    // A shared group with a floor takes one member, so the second volume of the pattern is refused,
-    // and the first with it.
+    // A shared group with a floor accepts one member, so the second volume of the pattern is
+    // refused, and the first with it.
     run(&mut server.control, &["qos policy-group create one -min-throughput 100IOPS"]);
     let error = server.control.execute("volume modify epic_rhel1_* -qos-policy-group one").unwrap_err().to_string();
     assert!(error.contains("epic_rhel1_b") && error.contains("one member at most"), "{error}");
@@ -28,7 +28,7 @@ fn a_pattern_attaches_to_all_it_matches_or_to_none() {
 }
 
 /// Every way to break a rule from the shell: the answer is one line that names the object, the
-/// rule, the value and a way out, and everything in force stays as it was.
+/// rule, the value and a remedy, and everything in force stays as it was.
 #[test]
 fn what_is_refused_is_said_and_changes_nothing() {
     let mut server = server();

@@ -1,5 +1,6 @@
-//! The same calls, by the same users, to our server and to nfs-ganesha on a local file system: the
-//! same statuses and the same attributes afterwards, but for what the rules below allow.
+//! The same calls, by the same users, to our server and to nfs-ganesha on a local file system.
+//! Statuses and resulting attributes must be the same, except where the rules below allow a
+//! difference.
 
 use super::history::Chance;
 use super::*;
@@ -7,27 +8,26 @@ use crate::support::ganesha::Ganesha;
 use server::{Squash, Squashed};
 use std::time::Duration;
 
-/// Histories (`SEAWALL_HISTORIES` sets how many), and calls of one.
+/// Number of histories (`SEAWALL_HISTORIES` overrides it), and of calls in each.
 const SEEDS: u64 = 6;
 const STEPS: u64 = 1500;
 
-/// In the environment of the test where it runs once more, within ganesha's network: where that
-/// exports.
+/// Set when the test runs itself again, in ganesha's network namespace: the exported folder.
 const EXPORT: &str = "SEAWALL_TEST_GANESHA";
 
-/// Users, each over a connection of its own; root, who is taken at its word, is the first.
+/// Users, each with a connection of its own; the first is root, whose identity is trusted.
 const USERS: [(u32, &[u32]); 4] = [(0, &[0]), (1000, &[1000, 2000]), (1001, &[1001, 1000]), (1002, &[1002])];
 
-/// Folders that come and go, by their paths.
+/// Folders that are made and removed, by their paths.
 const FOLDERS: [&str; 4] = ["", "d0", "d1", "d0/d1"];
 
-/// A server with a connection of each user.
+/// A server with a connection for each user.
 struct Side {
     clients: Vec<Client>,
     top: FileHandle,
 }
 
-/// Statuses of some calls that differ although both are right; what is there afterwards does not.
+/// A difference of statuses for which both are right; the resulting state does not differ.
 struct Allowed {
     rule: &'static str,
     calls: &'static [&'static str],
@@ -119,7 +119,7 @@ impl Side {
         Side { clients: users.collect(), top }
     }
 
-    /// What is at a path, as root finds it.
+    /// The node at a path, as root finds it.
     fn find(&mut self, path: &str) -> Option<FileHandle> {
         let (root, mut at) = (&mut self.clients[0], self.top);
         for name in path.split('/').filter(|name| !name.is_empty()) {
@@ -128,7 +128,7 @@ impl Side {
         Some(at)
     }
 
-    /// What root sees of something.
+    /// What root sees of a node.
     fn seen(&mut self, path: &str) -> String {
         let Some(handle) = self.find(path) else { return "nothing".into() };
         let Ok(found) = self.clients[0].attributes(handle) else { return "stale".into() };
@@ -138,11 +138,11 @@ impl Side {
     }
 }
 
-/// A call: what it is, and what came of it on a server, with what is at its places afterwards.
+/// A call, whose result includes the state of its places afterwards.
 struct Deed {
     user: usize,
     what: u64,
-    /// Folder and name, and the same of another place.
+    /// Folder and name, for each of two places.
     places: [(&'static str, String); 2],
     mode: u32,
     number: u64,
@@ -186,13 +186,13 @@ impl Deed {
         format!("{folder}/{name}")
     }
 
-    /// Does it; nothing where a folder that it needs is not there.
+    /// Executes it; `None` if a folder that it needs does not exist.
     fn run(&self, side: &mut Side) -> Option<String> {
         let folders = [side.find(self.places[0].0)?, side.find(self.places[1].0)?];
         let entry = |which: usize| Entry { directory: folders[which], name: self.places[which].1.as_bytes() };
         let there = side.find(&self.path(0));
-        // What becomes of such bits is not Linux' way with ganesha, which keeps them when a file is
-        // cut and takes them from folders that are given away.
+        // With these bits ganesha differs from Linux: it keeps them when a file is truncated, and
+        // removes them from folders that change owner.
         let is_privileged = there.is_some_and(|node| side.clients[0].attributes(node).unwrap().mode & 0o6000 != 0);
         let client = &mut side.clients[self.user];
         let mode = SetAttributes { mode: Some(self.mode), ..SetAttributes::default() };
@@ -202,7 +202,7 @@ impl Deed {
         let told = match self.what {
             0 | 1 => made(client, &Call::Create { entry: entry(0), how: CreateHow::Guarded(mode) }),
             2 => {
-                // A file that is there ganesha empties although it answers ACCES.
+                // Ganesha truncates an existing file although it answers ACCES.
                 let size = (number % 2 == 0 && there.is_none()).then_some(number % 5000);
                 made(
                     client,
@@ -229,7 +229,7 @@ impl Deed {
             }
             15 => {
                 let (from, mut all) = (number % 40_000, Vec::new());
-                // Either may read in part.
+                // Either server may return a short read.
                 let ended = loop {
                     match client.read(there?, from + all.len() as u64, 5000 - all.len() as u32) {
                         Ok((data, eof)) => {
@@ -272,7 +272,7 @@ impl std::fmt::Display for Deed {
     }
 }
 
-/// Both are asked the same, one history after the other.
+/// Sends both the same calls, one history after the other.
 fn compare(export: &str) {
     let rule = AccessRule {
         exports: vec!["*".into()],
@@ -319,7 +319,7 @@ fn compare(export: &str) {
     ALLOWED.iter().zip(allowed).for_each(|(allowed, count)| println!("{count} times: {}", allowed.rule));
 }
 
-/// It starts ganesha, and itself once more in ganesha's network.
+/// Starts ganesha, and runs itself again in ganesha's network namespace.
 #[test]
 fn ganesha_answers_the_same() {
     if let Ok(export) = std::env::var(EXPORT) {

@@ -1,10 +1,10 @@
-//! Seeded histories of file operations over several connections, with new starts in between,
-//! against a model in memory.
+//! Seeded histories of file operations over several connections, with restarts in between, compared
+//! with a model in memory.
 
 use super::*;
 use std::collections::BTreeMap;
 
-/// Histories, connections of one, new starts and operations between them.
+/// Number of histories, connections, restarts, and operations between restarts.
 const SEEDS: u64 = 2;
 const CONNECTIONS: usize = 3;
 const STARTS: u64 = 3;
@@ -22,7 +22,7 @@ impl Chance {
     }
 }
 
-/// What is at a path: a folder, or the number of a file.
+/// What exists at a path: a folder, or the number of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum There {
     Folder,
@@ -172,7 +172,7 @@ fn rename(client: &mut Client, top: FileHandle, model: &mut Model, chance: &mut 
     }
 }
 
-/// Everything is as the model has it, and nothing else is there.
+/// Everything is as in the model, and nothing else exists.
 fn compare(client: &mut Client, top: FileHandle, model: &Model) {
     let mut folders = vec![String::new()];
     folders.extend(model.paths.iter().filter(|(_, there)| **there == There::Folder).map(|(path, _)| path.clone()));

@@ -1,5 +1,5 @@
-//! Who may do what with files of clients: users by owner, group and mode, root taken for nobody
-//! unless a rule takes its word, and the folder at a volume's top.
+//! Permissions of clients' files: by owner, group and mode, root squash unless a rule disables it,
+//! and the top folder of a volume.
 
 use super::*;
 use server::{NOBODY, Squash, Squashed};
@@ -59,8 +59,8 @@ const M: u32 = 12;
 const D: u32 = 16;
 const X: u32 = 32;
 
-/// Owner, group (one of sixteen more) and others may what the mode says; the owner goes on with a
-/// file that is open, and what is set belongs to whom.
+/// Owner, group (also a supplementary one) and others have the rights of the mode. The owner can
+/// continue with an open file, and attributes can be set by those who may.
 #[test]
 fn users_may_what_modes_say() {
     let server = start(BACKENDS[0], limits());
@@ -90,28 +90,29 @@ fn users_may_what_modes_say() {
         assert_eq!(client.set(file, mode(0o777)), Err(Status::NotOwner));
         assert_eq!(client.set(file, SetAttributes { modified: SetMoment::Now, ..NONE }), Err(Status::Access));
     }
-    // It is there, which whoever may find it is told rather than that he may not make it.
+    // An existing file is reported as such to those who may search the folder, rather than a lack
+    // of permission.
     assert_eq!(member.make(folder, b"file", NONE), Err(Status::Exists));
     let unchecked = |size| Call::Create {
         entry: Entry { directory: folder, name: b"file" },
         how: CreateHow::Unchecked(SetAttributes { size, ..NONE }),
     };
     assert_eq!((member.made(&unchecked(None)), member.made(&unchecked(Some(0)))), (Ok(file), Err(Status::Access)));
-    // Whoever has it open goes on, if it is his.
+    // The owner can continue with a file that is open.
     owner.set(file, mode(0)).unwrap();
     owner.write_all(file, 4, b"more", Stable::File).unwrap();
     assert_eq!((owner.read_all(file), owner.may(file)), (b"textmore".to_vec(), 0));
-    // What may be executed may be read, and is no program of its owner's any more when written.
+    // An executable file can be read, and loses its set-user bit when it is written.
     owner.set(file, mode(0o6711)).unwrap();
     assert_eq!((other.read_all(file), other.may(file)), (b"textmore".to_vec(), X));
     owner.write_all(file, 0, b"T", Stable::File).unwrap();
     assert_eq!(owner.owned(file), (0o711, 1000, 1000));
-    // It is given to a group that its owner is in, and to nobody else.
+    // It can be given to a group of its owner, and not to another user.
     assert_eq!(owner.set(file, SetAttributes { uid: Some(1001), ..NONE }), Err(Status::NotOwner));
     assert_eq!(owner.set(file, SetAttributes { gid: Some(1001), ..NONE }), Err(Status::NotOwner));
     owner.set(file, SetAttributes { gid: Some(7), ..NONE }).unwrap();
     assert_eq!(owner.owned(file), (0o711, 1000, 7));
-    // Moving a folder changes what it calls its parent.
+    // Moving a folder changes its `..` entry.
     let below = owner.folder(folder, b"below", 0o555);
     let open = owner.folder(top, b"open", 0o777);
     assert_eq!(owner.rename((folder, b"below"), (open, b"below")), Err(Status::Access));
@@ -121,7 +122,8 @@ fn users_may_what_modes_say() {
     server.until_empty();
 }
 
-/// In a sticky folder everybody has his own; in one with the set-group bit all is the group's.
+/// In a sticky folder everybody keeps their own entries; in one with the set-group bit everything
+/// belongs to the group.
 #[test]
 fn sticky_and_group_folders_are_what_they_are_for() {
     let server = start(BACKENDS[0], limits());
@@ -134,7 +136,7 @@ fn sticky_and_group_folders_are_what_they_are_for() {
     assert_eq!(two.rename((shared, b"mine"), (shared, b"other")), Err(Status::Access));
     two.rename((shared, b"mine"), (shared, b"moved")).unwrap();
     assert_eq!(two.look_up(shared, b"moved"), Ok(mine));
-    // The folder is his, so he may.
+    // The folder belongs to them, so they may.
     one.remove(shared, b"moved").unwrap();
     let group = one.folder(top, b"group", 0o777);
     one.set(group, SetAttributes { gid: Some(7), mode: Some(0o2777), ..NONE }).unwrap();
@@ -149,8 +151,8 @@ fn sticky_and_group_folders_are_what_they_are_for() {
     server.until_empty();
 }
 
-/// Root is nobody without a rule that says otherwise, and may nothing that nobody may not. A rule
-/// takes its word, or nobody's.
+/// Without a rule, root is mapped to nobody and has no more rights. A rule can trust root, or
+/// nobody at all.
 #[test]
 fn root_is_squashed_unless_a_rule_says_otherwise() {
     let server = start(BACKENDS[0], limits());
@@ -187,8 +189,8 @@ fn root_is_squashed_unless_a_rule_says_otherwise() {
     server.until_empty();
 }
 
-/// The folder at a volume's top is everybody's until an administrator, or its owner, says
-/// otherwise; LUNs in it are found by whoever may search it.
+/// The top folder of a volume is open to everybody until an administrator or its owner changes
+/// that; LUNs in it are found by those who may search it.
 #[test]
 fn the_top_of_a_volume_is_whose_it_is_said_to_be() {
     let mut server = start(BACKENDS[0], limits());
@@ -209,7 +211,7 @@ fn the_top_of_a_volume_is_whose_it_is_said_to_be() {
     assert_eq!(owner.owned(lun), (0o666, 0, 0));
     other.write(lun, 0, &[1; 512], Stable::File).unwrap();
     owner.make(top, b"mine", NONE).unwrap();
-    // Its owner says otherwise, and that is shown and stays.
+    // Its owner changes that, and the change is shown and stays.
     owner.set(top, mode(0o1777)).unwrap();
     assert_eq!(shown(&mut server, "own")[4], "--trwxrwxrwx");
     drop((owner, other));

@@ -1,4 +1,4 @@
-//! Files that clients made and that have policies of their own.
+//! Clients' files with policies of their own.
 
 use super::*;
 
@@ -10,7 +10,7 @@ fn run(server: &mut Server, lines: &[&str]) {
     }
 }
 
-/// What `volume file show` says of paths and their policies.
+/// The paths and policies that `volume file show` lists.
 fn policies(server: &mut Server) -> Vec<(String, String)> {
     let shown = server.control.execute("volume file show -fields file,qos-policy-group").unwrap();
     let rows = shown.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
@@ -25,8 +25,8 @@ fn pair(file: &str, policy: &str) -> (String, String) {
     (file.into(), policy.into())
 }
 
-/// A ceiling on a file holds that file alone, from the next request on, and its requests count as
-/// its own; without it what waits goes.
+/// A ceiling on a file limits that file alone, from the next request on, and its requests count as
+/// its own. When the ceiling is removed, waiting requests proceed.
 #[test]
 fn a_ceiling_on_a_file_holds_that_file_alone() {
     let mut server = start(BACKENDS[0], limits());
@@ -45,7 +45,7 @@ fn a_ceiling_on_a_file_holds_that_file_alone() {
     end(server, client, "after all was answered");
 }
 
-/// What a file did is counted as its own, and shown by its path.
+/// Statistics of a file with a policy are its own, and are shown by its path.
 #[test]
 fn statistics_have_files_that_have_policies() {
     let mut server = start(BACKENDS[0], limits());
@@ -69,8 +69,9 @@ fn statistics_have_files_that_have_policies() {
     end(server, client, "counted");
 }
 
-/// A policy goes with its file: over renames of it and of folders above, over a new start and a
-/// restore, and away with it. What has its name later has none, and neither has a clone.
+/// A policy follows its file: over renames of the file and of folders above it, a restart and a
+/// restore, and is deleted with it. A later file of that name has no policy, and neither has a
+/// clone.
 #[test]
 fn policies_follow_their_files() {
     let mut server = start(BACKENDS[0], limits());
@@ -90,7 +91,7 @@ fn policies_follow_their_files() {
     client.rename((top, b"x"), (top, b"three")).unwrap();
     client.rename((top, b"folder"), (top, b"fold er")).unwrap();
     client.rename((qtree, b"two"), (qtree, b"2")).unwrap();
-    // The administrators' file of the volume has none.
+    // The administrators' file in the volume has none.
     let followed = [pair("/db/2", "slow"), pair("er/one", "slow"), pair("/later", "slow"), pair("/three", "slow")];
     let sorted = |server: &mut Server| {
         let mut found = policies(server);
@@ -116,7 +117,7 @@ fn policies_follow_their_files() {
     client.create(qtree, b"new").unwrap();
     client.rename((qtree, b"new"), (qtree, b"2")).unwrap();
     assert_eq!(sorted(&mut server), [pair("/later", "slow"), pair("er/one", "slow")]);
-    // Before, the one file was at the top by its first name, and the other was not there.
+    // In the snapshot, one file was at the top under its first name, and the other did not exist.
     run(&mut server, &["volume snapshot restore vol2 -snapshot before -force"]);
     assert_eq!(sorted(&mut server), [pair("/three", "slow")]);
     drop(client);
@@ -127,7 +128,7 @@ fn policies_follow_their_files() {
     end(server, client, "after a restore");
 }
 
-/// Names and sizes of clients' files are theirs, and what is no file has no policy.
+/// Names and sizes of clients' files belong to clients, and only files can have policies.
 #[test]
 fn what_administrators_may_not_do_with_files_of_clients() {
     let mut server = start(BACKENDS[0], limits());
@@ -159,8 +160,8 @@ fn what_administrators_may_not_do_with_files_of_clients() {
     end(server, client, "with its volume gone");
 }
 
-/// What clients change of a volume's names waits behind its ceiling like all that they ask. What an
-/// administrator's command needs of its files does not, and takes along what waits.
+/// Clients' changes of a volume's names wait for its ceiling like all of their requests. What an
+/// administrator's command needs of its files does not wait, and takes waiting changes along.
 #[test]
 fn an_administrator_waits_for_no_ceiling() {
     let mut server = start(BACKENDS[0], limits());

@@ -1,9 +1,9 @@
-//! Files that clients make in qtrees: they stay there, and their requests are the qtree's.
+//! Clients' files in qtrees: they stay there, and their requests count for the qtree.
 
 use super::*;
 
-/// A qtree without a LUN is there for clients; what they make in it stays in it over renames and
-/// new starts, and it is not deleted with what is in it.
+/// A qtree without a LUN is visible to clients. Files that they make stay in it over renames and
+/// restarts, and it cannot be deleted with its contents.
 #[test]
 fn qtrees_hold_files_of_clients() {
     let mut server = start(BACKENDS[0], limits());
@@ -22,7 +22,7 @@ fn qtrees_hold_files_of_clients() {
     // Beside what administrators made.
     client.create(other, b"mine").unwrap();
     assert_eq!(client.names(other, 4096), [".", "..", "data", "mine"]);
-    // What is in a qtree stays in it; itself it is the administrators'.
+    // The contents of a qtree cannot be moved out; the qtree itself belongs to the administrators.
     assert_eq!(client.rename((folder, b"file"), (top, b"file")), Err(Status::CrossDevice));
     assert_eq!(client.rename((qtree, b"folder"), (top, b"folder")), Err(Status::CrossDevice));
     assert_eq!(client.link(file, top, b"file"), Err(Status::CrossDevice));
@@ -69,8 +69,8 @@ fn qtrees_hold_files_of_clients() {
     assert!(checked.is_clean(), "{:?}", checked.troubles);
 }
 
-/// A ceiling on a qtree holds what is in it and nothing else of the volume; its requests count as
-/// the qtree's and the volume's.
+/// A ceiling on a qtree limits its contents and nothing else of the volume; its requests count for
+/// the qtree and the volume.
 #[test]
 fn requests_for_a_qtrees_files_are_the_qtrees() {
     let mut server = start(BACKENDS[0], limits());
@@ -93,7 +93,8 @@ fn requests_for_a_qtrees_files_are_the_qtrees() {
     server.until_empty();
 }
 
-/// A volume that is restored to a time before its qtree has the qtree, empty; a clone has its own.
+/// A volume restored to a time before its qtree existed has the qtree, empty; a clone has qtrees of
+/// its own.
 #[test]
 fn restores_and_clones_have_their_qtrees() {
     let mut server = start(BACKENDS[0], limits());

@@ -1,10 +1,10 @@
-//! Calls that are sent again after their connection was lost: each is answered as it was the first
-//! time, and done once.
+//! Calls that are resent after their connection was lost: each is answered as the first time, and
+//! executed once.
 
 use super::*;
 
 impl Client {
-    /// Another connection, whose next call has the number of the last one here.
+    /// Another connection, whose next call has the number of this one's last call.
     fn again(&self, server: &Server) -> Client {
         let (xid, uid, groups) = (self.xid.wrapping_sub(1), self.uid, self.groups.clone());
         Client { xid, uid, groups, ..Client::connect(server) }
@@ -19,8 +19,9 @@ impl Client {
     }
 }
 
-/// Each call that must not be done twice is sent, its connection lost, and sent again by the same
-/// number: the answer is the first one's. Sent by another number it is done again, and fails.
+/// Each call that must not be executed twice is sent, its connection is lost, and it is sent again
+/// with the same number: the answer is the first one. With another number it is executed again, and
+/// fails.
 #[test]
 fn a_call_that_is_sent_again_is_answered_as_before() {
     let server = start(BACKENDS[0], limits());
@@ -51,7 +52,7 @@ fn a_call_that_is_sent_again_is_answered_as_before() {
         assert_eq!(client.status(&call), Err(twice), "{call:?} by another number");
     }
     assert_eq!(client.names(top, 4096), [".", "..", "c", "d", "file", "lun1"]);
-    // The same number with something else is another call; so is the same call of another user.
+    // The same number with other contents is another call; so is the same call of another user.
     let mut other = client.again(&server);
     assert_eq!(other.status(&Call::Remove(entry("c"))), Ok(None));
     let mut user = Client { uid: 1001, ..other.again(&server) };
@@ -60,7 +61,7 @@ fn a_call_that_is_sent_again_is_answered_as_before() {
     server.until_empty();
 }
 
-/// A call is sent again before the first one is answered: both are, and it is done once.
+/// A call is resent before the first one is answered: both are answered, and it is executed once.
 #[test]
 fn a_call_that_is_not_answered_yet_is_done_once() {
     let mut server = start(BACKENDS[0], limits());
