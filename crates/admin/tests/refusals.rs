@@ -1,4 +1,4 @@
-//! Every refusal of every command, with what a program reads of it: code, kind, field, value and
+//! Every refusal of every command, with its details for programs: code, kind, field, value and
 //! target.
 
 use std::collections::BTreeSet;
@@ -9,7 +9,7 @@ use ontap::Problem;
 use qos::RefusalKind::{self, Denied, Exists, Full, InUse, Invalid, Missing, Unsupported};
 use qos::{RegistrySettings, Rule};
 
-/// Two SVMs; `s` with a volume of a LUN, a file, a qtree and a snapshot, an empty volume, and
+/// Two SVMs; `s` has a volume with a LUN, a file, a qtree and a snapshot, an empty volume, and
 /// policies of both kinds.
 const THERE: &[&str] = &[
     "vserver create s",
@@ -99,9 +99,9 @@ const OBSTACLES: &[(Obstacle, Row)] = &[
     (Obstacle::NoRoom, row("lun create /vol/v/big -vserver s -size 6MiB", 8454931, Full, Some("size"), Some("6291456"), Some("s:/vol/v"))),
 ];
 
-/// Not to be reached by one line from there: a volume with snapshots and nothing else, 1023
-/// snapshots, 2^31 trees, 64 partitions, no cache; the others are the server's, the store's and
-/// those of what is kept by the hour.
+/// Obstacles that one line cannot reach from there: a volume with only snapshots, 1023 snapshots,
+/// 2^31 trees, 64 partitions, no cache. The others belong to the server, the store and the hourly
+/// totals.
 const OBSTACLES_ELSEWHERE: &[Obstacle] = &[
     Obstacle::FilesOfClients,
     Obstacle::HasSnapshots,
@@ -150,7 +150,7 @@ const LINES: &[Row] = &[
     row("volume show -fields size -instance", 8454389, Invalid, Some("fields"), None, None),
 ];
 
-/// What is expected of the value is left open where it is a sentence of the rule's own.
+/// The value is not checked if it is a sentence of the rule's own.
 fn check(row: &Row, detail: &Detail) {
     let (line, code, kind, field, value, target) = *row;
     assert_eq!((detail.code, detail.kind, detail.field), (code, kind, field), "{line}: {detail:?}");
@@ -203,7 +203,8 @@ fn lines_that_are_no_command_name_the_field() {
     assert!(matches!(&empty, AdminError::Grammar(error) if error.problems == [Problem::Empty]));
 }
 
-/// Our own codes are nobody else's, and all rules and obstacles that share one are of one kind.
+/// Our codes are not used by ONTAP, and all rules and obstacles that share a code have the same
+/// kind.
 #[test]
 fn a_code_means_one_thing() {
     let rules = Rule::ALL.iter().map(|rule| (rule.code(), rule.kind()));

@@ -1,11 +1,10 @@
-//! Sizes that are told by what they grow or shrink by, and the space that is told of volumes and of
-//! the pool.
+//! Relative sizes, and the reported space of volumes and of the pool.
 
 use admin::{AdminError, Administration, Aggregate, At, Sample, World};
 use block::{ObjectId, Time};
 use std::sync::Arc;
 
-/// A pool of 100 GB, 40 of them free, in which every LUN takes 3 MB.
+/// A pool of 100 GB with 40 GB free, in which every LUN uses 3 MB.
 struct Pool;
 
 impl World for Pool {
@@ -55,7 +54,7 @@ impl Bench {
     }
 }
 
-/// Sizes are whole blocks of 4096 bytes: 100 MB are 100 003 840 bytes, 500 MB more 600 006 656.
+/// Sizes are whole blocks of 4096 bytes: 100 MB are 100 003 840 bytes, 500 MB more are 600 006 656.
 #[test]
 fn luns_and_volumes_grow_and_shrink_by_what_is_said() {
     let mut bench = Bench::new();

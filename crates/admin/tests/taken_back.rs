@@ -1,6 +1,6 @@
-//! Random administrators whose changes cannot be kept: a command that is refused, or that is taken
-//! back after it was done, leaves the whole administration as it was; the records that it touched
-//! are those that differ; and it may be done once more, to the same end.
+//! Random administrators whose changes cannot be stored. A command that is refused, or undone after
+//! it succeeded, leaves the whole administration as it was. The records that it touched are those
+//! that differ, and it can be run again with the same result.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Debug;
@@ -12,7 +12,7 @@ use proptest::sample::select;
 use proptest::strategy::ValueTree as _;
 use qos::RegistrySettings;
 
-/// Every LUN and file uses as much.
+/// The bytes that every LUN and file uses.
 const USED: u64 = 1 << 20;
 
 fn run(administration: &mut Administration, line: &str) -> Result<Outcome, String> {
@@ -35,7 +35,7 @@ fn policy() -> impl Strategy<Value = String> {
     prop_oneof![Just(String::new()), assigned]
 }
 
-/// One line of an administrator who knows a few names, and often errs.
+/// A line of an administrator who knows a few names, and often errs.
 fn line() -> impl Strategy<Value = String> {
     let size = || select(vec!["1MiB", "2MiB", "3MiB", "1GiB"]);
     let force = || select(vec!["", " -force"]);
@@ -109,7 +109,7 @@ fn assert_within<K: Ord + Debug>(found: &[K], told: &BTreeSet<K>, line: &str) {
     assert!(found.iter().all(|key| told.contains(key)), "{line}: {found:?} differ, told are {told:?}");
 }
 
-/// Whatever differs between two administrations is told.
+/// Everything that differs between two administrations is reported as touched.
 fn assert_told(before: &Administration, after: &Administration, touched: &Touched, line: &str) {
     let objects = |of: &Administration| {
         let ids = of.registry.objects().map(qos::Object::id);
@@ -158,8 +158,8 @@ proptest! {
     }
 }
 
-/// The lines above are commands, and of each kind some are done: with nothing but refusals, the
-/// property proves little.
+/// The lines above are valid, and some of each kind succeed: with nothing but refusals, the
+/// property would prove little.
 #[test]
 fn some_of_each_command_are_done() {
     let mut runner = proptest::test_runner::TestRunner::deterministic();
@@ -176,7 +176,7 @@ fn some_of_each_command_are_done() {
     assert!(done.values().all(|done| *done > 0), "{done:?}");
 }
 
-/// What a change of one policy among many writes down does not grow with them.
+/// The record of a change to one policy among many does not grow with their number.
 #[test]
 fn one_change_among_many_is_one_step() {
     let steps = |groups: u32| {

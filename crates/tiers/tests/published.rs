@@ -1,5 +1,5 @@
-//! The published comparison, as the plan beside it has it: its table, its impossible cell, and what
-//! it says.
+//! The published comparison, as in the plan beside it: its table, its impossible cell, and its
+//! conclusions.
 
 use tiers::{Limiter, List, TierFigure, differences, impossible, limiter, readings};
 
@@ -47,8 +47,8 @@ fn the_columns_say_that_iops_mislead() {
     assert_eq!(limiter(&table.rows[0]), Some(Limiter::Cpu));
 }
 
-/// The published argument: from test 2 to test 3 the best minute fell by 29 %. One run each, so
-/// nobody knows how sure that is.
+/// The published argument: from test 2 to test 3 the best minute fell by 29 %. There is one run of
+/// each, so the confidence is unknown.
 #[test]
 fn differences_from_a_baseline_are_those_of_the_published_argument() {
     let table = List::read(PLAN).unwrap().table();

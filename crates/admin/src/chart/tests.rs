@@ -1,4 +1,4 @@
-//! Drawings of policies: the published ones as they are printed, and what cannot be drawn.
+//! Charts of policies: the published ones as printed, and what cannot be drawn.
 
 use crate::Administration;
 use block::Time;
@@ -6,7 +6,7 @@ use block::Time;
 const EPIC: &str = "-expected-iops 15000 -peak-iops 30000 -absolute-min-iops 7500";
 const USED: &str = "-expected-iops-allocation used-space -peak-iops-allocation used-space -block-size any";
 
-/// What a chart of a policy with these settings says.
+/// The chart of a policy with these settings.
 fn chart(settings: &str, arguments: &str) -> Result<String, String> {
     let mut administration = Administration::new(qos::RegistrySettings::default());
     let create = format!("qos adaptive-policy-group create AqosEpicProd -vserver epic {settings}");
@@ -18,8 +18,8 @@ fn chart(settings: &str, arguments: &str) -> Result<String, String> {
     said
 }
 
-/// The published policy of the record system: 15 000 IOPS/TB, 30 000 at most, 7 500 in any case. On
-/// 5 TB that is 75 000 and 150 000; the minimum rules below half a TB, and the ceiling is above the
+/// The published policy of the record system: 15 000 IOPS/TB, at most 30 000, at least 7 500. For 5
+/// TB that is 75 000 and 150 000. The minimum applies below half a TB, and the ceiling is above the
 /// floor from a quarter on.
 #[test]
 fn the_published_policy_is_drawn() {
@@ -39,9 +39,8 @@ fn the_policy_of_the_database_of_75_tb_is_drawn() {
     insta::assert_snapshot!(said.unwrap());
 }
 
-/// As groups are made without a word on it, the floor goes by what is allocated and the ceiling by
-/// what is used. With a fifth of 5 TB used both are 75 000, as published; the ceiling climbs from
-/// half on.
+/// By default, the floor depends on allocated space and the ceiling on used space. With a fifth of
+/// 5 TB used both are 75 000, as published; the ceiling rises from half on.
 #[test]
 fn a_floor_by_allocated_space_is_flat() {
     let said = chart(EPIC, "-size 5TB -used-space 1TB -growth 50 -years 2").unwrap();
@@ -87,6 +86,6 @@ fn what_cannot_be_drawn_is_refused() {
     let _ = run("qos policy-group create fixed -max-throughput 5IOPS").unwrap();
     assert!(run("qos adaptive-policy-group chart fixed").unwrap_err().to_string().contains("fixed"));
     assert!(run("qos adaptive-policy-group chart none-such").is_err());
-    // The built-in ones too, and without a word on space: 500 / 2048 TB is the knee.
+    // Built-in groups too, and without a given space: 500 / 2048 TB is the knee.
     assert!(run("qos adaptive-policy-group chart performance").unwrap().contains("Up to 0.244 TB"));
 }

@@ -1,5 +1,5 @@
-//! Slow and greedy clients in virtual time: a stream in memory, a clock that advances when there is
-//! nothing else to do.
+//! Slow and greedy clients in virtual time: an in-memory stream, and a clock that advances when
+//! everything waits.
 
 use super::*;
 use crate::certificate;
@@ -11,14 +11,14 @@ use tokio_rustls::TlsConnector;
 use tokio_rustls::client::TlsStream;
 use tokio_rustls::rustls::pki_types::ServerName;
 
-/// What the system keeps of an answer that is not read.
+/// Bytes that the system buffers of an answer that is not read.
 const ROOM: usize = 4096;
 
 /// How the server's side of a connection ended, and after how many seconds.
 type Ending = tokio::task::JoinHandle<(Result<(), String>, u64)>;
 
-/// A server that answers each request with the number of bytes in its body, or with as many as
-/// `/BYTES` in its path asks for.
+/// A server that answers each request with the number of bytes in its body, or with as many bytes
+/// as `/BYTES` in its path says.
 fn serve() -> (DuplexStream, TlsConnector, Ending) {
     let folder = tempfile::tempdir().unwrap();
     let files = certificate::of_folder(folder.path(), "localhost").unwrap();
@@ -49,10 +49,10 @@ fn in_virtual_time(test: impl Future<Output = ()>) {
     runtime.block_on(test);
 }
 
-/// What is answered until the server closes the connection.
+/// The answer, up to when the server closes the connection.
 async fn answered(stream: &mut TlsStream<DuplexStream>) -> String {
     let mut text = Vec::new();
-    // A connection that is cut off has no end of TLS's own.
+    // An aborted connection has no close notification.
     let _ = stream.read_to_end(&mut text).await;
     String::from_utf8(text).unwrap()
 }
@@ -67,7 +67,7 @@ fn no_handshake_ends_the_connection_after_ten_seconds() {
     });
 }
 
-/// A byte every ten seconds is no head in time either, nor is silence after an answer.
+/// A byte every ten seconds is too slow for a head, and so is silence after an answer.
 #[test]
 fn a_head_is_there_within_a_minute_or_not_at_all() {
     in_virtual_time(async {
@@ -87,7 +87,7 @@ fn a_head_is_there_within_a_minute_or_not_at_all() {
     });
 }
 
-/// The 408 comes, though the sender has not ended, and the connection ends with it.
+/// The 408 is sent although the sender has not ended, and the connection ends with it.
 #[test]
 fn a_body_is_there_within_half_a_minute_or_refused() {
     in_virtual_time(async {
@@ -108,8 +108,8 @@ fn a_body_is_there_within_half_a_minute_or_refused() {
     });
 }
 
-/// One of a mebibyte is taken; a byte more is read to its end and refused; of one that goes on and
-/// on no more than 16 MiB are read.
+/// A body of one mebibyte is accepted. One byte more is read to its end and refused; of an endless
+/// one at most 16 MiB are read.
 #[test]
 fn a_body_is_a_mebibyte_at_most() {
     in_virtual_time(async {
@@ -137,7 +137,7 @@ fn a_body_is_a_mebibyte_at_most() {
     });
 }
 
-/// A client that asks for a large answer and reads a byte a minute of it.
+/// A client that requests a large answer and reads one byte of it a minute.
 #[test]
 fn an_answer_is_taken_within_two_minutes() {
     in_virtual_time(async {
@@ -157,8 +157,8 @@ fn an_answer_is_taken_within_two_minutes() {
     });
 }
 
-/// One that reads is not cut off for being slow: here 64 KiB a second, so that the whole takes a
-/// quarter of a minute.
+/// A slow reader that makes progress is not closed: here 64 KiB per second, so that the whole takes
+/// a quarter of a minute.
 #[test]
 fn a_slow_reader_gets_its_answer() {
     in_virtual_time(async {

@@ -1,5 +1,5 @@
-//! Requests answered over a bare administration: no HTTP, no pool, no clock. What of all this the
-//! official client makes is tested against the built program.
+//! Requests to a bare administration: no HTTP, no pool, no clock. The requests that the official
+//! client makes are tested with the built program.
 
 mod asked;
 mod events;
@@ -20,16 +20,16 @@ use qos::RegistrySettings;
 use std::cell::{Cell, RefCell};
 use std::sync::Arc;
 
-/// User, group and permissions of a volume's top, as far as they are given.
+/// User, group and permissions of a volume's top folder, as far as they are given.
 type Permitted = (Option<u32>, Option<u32>, Option<u32>);
 
-/// An administration alone; it counts what it is asked of the world.
+/// An administration alone, which counts the questions to the world.
 struct Bare {
     administration: Administration,
     asked: Cell<u32>,
-    /// Whose the tops of volumes came to be.
+    /// The owners that were set for the tops of volumes.
     permitted: RefCell<Vec<Permitted>>,
-    /// Changes are made, and then something fails.
+    /// Whether something fails after a change was made.
     fails_afterwards: bool,
 }
 
@@ -131,7 +131,7 @@ fn a_page_shows_what_was_asked_for_and_leads_to_the_next() {
     assert_eq!(names(&bench.get("/api/storage/volumes?qos.policy.name=null")), ["v2"]);
     assert_eq!(names(&bench.get("/api/storage/volumes?size=%3E1500000000")), ["v2"]);
     assert_eq!(names(&bench.get("/api/storage/luns?location.volume.name=v1")), ["/vol/v1/l"]);
-    // 1000 IOPS are more than 900 and less than 2000, whatever the alphabet says.
+    // 1000 IOPS are compared as a number, not alphabetically.
     assert_eq!(names(&bench.get("/api/storage/qos/policies?fixed.max_throughput=%3E900IOPS")), ["p"]);
     assert_eq!(names(&bench.get("/api/storage/qos/policies?fixed.max_throughput=0..2000IOPS&name=p*")), ["p"]);
     assert_eq!(names(&bench.get("/api/storage/qos/policies?fixed.capacity_shared=False&name=p")), ["p"]);
@@ -140,7 +140,8 @@ fn a_page_shows_what_was_asked_for_and_leads_to_the_next() {
     assert_eq!((&count["num_records"], &count["records"]), (&json!(2), &Value::Null));
 }
 
-/// `space.used` of a volume with one LUN is two questions: that, and what clients made on it.
+/// `space.used` of a volume with one LUN takes two questions: the LUN, and clients' files on the
+/// volume.
 #[test]
 fn the_data_thread_is_asked_only_for_what_is_shown() {
     let mut bench = Bench::new();
@@ -160,8 +161,8 @@ fn the_data_thread_is_asked_only_for_what_is_shown() {
     }
 }
 
-/// The second volume cannot be made so small, and the name of the first cannot change alone.
-/// A change that is made, and not told in the trail, is a job like any other: its failure says so.
+/// A change that took effect but could not be recorded in the trail is a job that failed; its error
+/// says so. Without a job, the answer is 500.
 #[test]
 fn what_fails_once_a_change_is_made_fails_its_job() {
     let mut bench = Bench::new();
@@ -214,7 +215,7 @@ fn what_a_change_does_not_name_stays() {
     assert_eq!((both.status, &both.body["error"]["target"]), (400, &json!("fixed.max_throughput_iops")));
 }
 
-/// An adaptive policy that promises nothing at the least.
+/// An adaptive policy with a minimum of zero.
 const NO_MINIMUM: &str = r#"{"name": "a", "svm": {"name": "s"},
     "adaptive": {"expected_iops": 1, "peak_iops": 2, "absolute_min_iops": 0}}"#;
 
@@ -238,7 +239,7 @@ fn what_is_wrong_is_named() {
         ("POST", "/api/storage/volumes", r#"{"name": "a", "svm": {"name": "s"}, "style": "flexgroup"}"#, 400, "style"),
         ("POST", "/api/storage/volumes", r#"{"name": "a", "svm": {"name": "s"}, "size": "1GB"}"#, 400, "size"),
         ("POST", "/api/storage/luns", r#"{"name": "/vol/v1/m", "svm": {"name": "s"}}"#, 400, "space.size"),
-        // What a command refuses is told of the field that was written.
+        // A refused command is reported for the field that was written.
         (
             "POST",
             "/api/storage/luns",
@@ -262,7 +263,7 @@ fn what_is_wrong_is_named() {
     for (method, target, status) in [
         ("DELETE", "/api/storage/volumes", 400),
         ("PUT", "/api/storage/volumes", 405),
-        // A method that there is none of is none, whatever is asked with it.
+        // An unknown method is refused, whatever else is wrong.
         ("TRACE", "/api/storage/volumes?odd=%zz", 405),
         ("TRACE", "/api/storage/luns/x/metrics?interval=2h", 405),
         ("TRACE", "/api/cluster?odd=1", 405),
@@ -276,7 +277,8 @@ fn what_is_wrong_is_named() {
     }
 }
 
-/// A qtree is found by its volume's identifier and its own number, also after another one is gone.
+/// A qtree is found by its volume's identifier and its own number, also after another one was
+/// deleted.
 #[test]
 fn a_qtree_keeps_its_number() {
     let mut bench = Bench::new();
@@ -290,8 +292,8 @@ fn a_qtree_keeps_its_number() {
     assert_eq!(bench.ask("GET", &first, "").status, 404);
 }
 
-/// One at the volume's root and one in a qtree. The slash in a path comes as `%2F` from the client,
-/// and as it is from others.
+/// A file in the volume's root and one in a qtree. The slash in a path is `%2F` from the client,
+/// and unencoded from others.
 #[test]
 fn files_are_known_by_their_paths() {
     let mut bench = Bench::new();
@@ -328,7 +330,7 @@ fn files_are_known_by_their_paths() {
     assert_eq!(bench.ask("POST", &files, r#"{"path": "x"}"#).status, 400, "without a size");
 }
 
-/// Words of requests, and what is near them.
+/// Words of requests, and similar ones.
 const WORDS: &[&str] = &[
     "name",
     "fields",
@@ -382,7 +384,7 @@ fn pieces() -> impl Strategy<Value = String> {
     proptest::collection::vec(piece(), 0..12).prop_map(|pieces| pieces.concat())
 }
 
-/// JSON with the fields and names that there are, in any place.
+/// JSON with existing fields and names in arbitrary places.
 fn object() -> impl Strategy<Value = Value> {
     let leaf = prop_oneof![
         Just(Value::Null),
@@ -414,7 +416,7 @@ const PATHS: [&str; 11] = [
     "/api/storage/volumes/{v1}/snapshots",
 ];
 
-/// Whether a value is what a schema of the document says, with nothing that it does not name.
+/// Checks that a value matches a schema of the document, without additional fields.
 fn check(document: &Value, schema: &Value, value: &Value, place: &str) {
     if let Some(name) = schema["$ref"].as_str() {
         return check(document, document.pointer(name.trim_start_matches('#')).unwrap(), value, place);
@@ -436,8 +438,8 @@ fn check(document: &Value, schema: &Value, value: &Value, place: &str) {
     }
 }
 
-/// All that there is, read with all its fields, is as the document says; each path takes the
-/// methods that it names, and no others.
+/// Everything, read with all its fields, matches the document; each path accepts the methods that
+/// it lists, and no others.
 #[test]
 fn the_document_says_what_is_answered() {
     let mut bench = Bench::new();
@@ -473,8 +475,8 @@ fn the_document_says_what_is_answered() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(ProptestConfig::default().cases.max(2_000)))]
 
-    /// Whatever is asked, nothing panics, nothing is the server's own fault, each refusal has a
-    /// message and a code, and what is refused at once leaves everything as it was.
+    /// Whatever is requested: nothing panics, nothing is the server's fault, each refusal has a
+    /// message and a code, and a request that is refused at once has no effect.
     #[test]
     fn whatever_is_sent_is_answered(
         method in proptest::sample::select(&["GET", "POST", "PATCH", "DELETE", "PUT"][..]),

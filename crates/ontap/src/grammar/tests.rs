@@ -1,5 +1,5 @@
-//! The parser by example, by the tables' own consistency, and by property: whatever is typed, it
-//! neither panics nor proposes a line that it would refuse.
+//! The parser by example, by the consistency of the tables, and by property: whatever is typed, it
+//! neither panics nor proposes an invalid line.
 
 use super::*;
 use crate::catalogue::*;
@@ -7,7 +7,7 @@ use crate::value::*;
 use proptest::prelude::*;
 use std::collections::BTreeSet;
 
-/// Each command once, and the six of snapshots once more by their shorter name.
+/// All commands, with the six of snapshots counted again under their shorter name.
 const COMMANDS: usize = 91;
 
 fn ok(line: &str) -> Command {
@@ -18,7 +18,7 @@ fn wrong(line: &str) -> CommandError {
     parse(line).expect_err(line)
 }
 
-/// The whole answer to a wrong line, in one line.
+/// The whole answer to an invalid line, in one line.
 fn told(line: &str) -> String {
     wrong(line).to_string()
 }
@@ -48,7 +48,7 @@ fn a_volume_is_created() {
     let expected = Command::Volume(VolumeCommand::Create(expected));
     let rest = "-vserver svm01 -size 1GB -qos-policy-group policy1";
     assert_eq!(ok(&format!("volume create -volume vol1 {rest}")), expected);
-    // Cut short, with the first parameter in its place, or at the end, or in other letters, or in
+    // Abbreviated, with the first parameter in its place or at the end, in other case, or in
     // quotes.
     assert_eq!(ok(&format!("vol cr vol1 {rest}")), expected);
     assert_eq!(ok(&format!("volume create {rest} vol1")), expected);
@@ -88,7 +88,7 @@ fn show_commands_ask_for_a_form() {
         other => panic!("{other:?}"),
     };
     assert_eq!(form("volume show"), Form::Summary);
-    // One key of two names no single volume; a pattern names none at all.
+    // With only one of two keys, or with a pattern, no single volume is identified.
     assert_eq!(form("volume show vol1"), Form::Summary);
     assert_eq!(form("volume show -vserver svm01 -volume vol*"), Form::Summary);
     assert_eq!(form("volume show -vserver svm01 -volume vol1"), Form::Instance);
@@ -175,8 +175,7 @@ fn mistakes_in_parameters_are_named() {
 fn likely_fixes_are_proposed_as_a_whole_line() {
     let fixed = |line: &str| wrong(line).suggestion;
     let is = |line: &str| Some(line.to_owned());
-    // Two hyphens, a dash from a text processor, a known slip in print, and several mistakes at
-    // once.
+    // Two hyphens, a dash from a word processor, a known misprint, and several mistakes at once.
     assert_eq!(fixed("volume modify --volume v -size 1g"), is("volume modify -volume v -size 1g"));
     assert_eq!(fixed("volume modify \u{2013}volume v -size 1g"), is("volume modify -volume v -size 1g"));
     assert_eq!(fixed("volume show -instant"), is("volume show -instance"));
@@ -188,7 +187,7 @@ fn likely_fixes_are_proposed_as_a_whole_line() {
     assert_eq!(fixed("volume modify -size -volume v"), is("volume modify -volume v"));
     // A quoted value stays quoted, so that the proposal means the same.
     assert_eq!(fixed("volume modify --volume \"a*\" -size 1g"), is("volume modify -volume \"a*\" -size 1g"));
-    // Nothing is proposed where the fix is anybody's guess.
+    // Nothing is proposed if the fix is only a guess.
     assert_eq!(fixed("volume create"), None);
     assert_eq!(fixed("volume create v -size huge"), None);
 }
@@ -224,7 +223,7 @@ fn help_comes_from_the_tables() {
     assert!(told("help volme").contains("did you mean \"volume\"?"));
 }
 
-/// The line with its completions in place of what was typed last.
+/// The line with each completion in place of the last word.
 fn completed(line: &str) -> Vec<String> {
     let completion = complete(line);
     completion.candidates.iter().map(|c| format!("{}{}", &line[..completion.start], c.word)).collect()
@@ -248,7 +247,8 @@ fn what_could_follow_is_offered() {
         ["qos adaptive create a -block-size 16K", "qos adaptive create a -block-size 128K"]
     );
     assert_eq!(completed("lun show -fields path,si"), ["lun show -fields path,size"]);
-    // What is given already is not offered again, nor is anything where only the user can know.
+    // Parameters that are given already are not offered again, nor is anything that only the user
+    // can know.
     assert!(!completed("volume modify -volume v -").contains(&"volume modify -volume v -volume".to_owned()));
     assert_eq!(completed("volume modify -volume "), Vec::<String>::new());
     assert_eq!(completed("nonsense "), Vec::<String>::new());
@@ -256,9 +256,9 @@ fn what_could_follow_is_offered() {
     assert_eq!(complete("").candidates.len(), 14);
 }
 
-/// The template's name begins as the group of volumes and LUNs is called: cut short to that, it
-/// would set the group of all volumes to come. Neither it nor what begins it is taken; what says
-/// more is the template's, cut short.
+/// The template's name begins with the name of the parameter for volumes and LUNs. An abbreviation
+/// to that would set the group of all future volumes, so neither it nor a shorter one is accepted;
+/// a longer one stands for the template.
 #[test]
 fn an_svm_takes_no_adaptive_policy_group() {
     for typed in ["-qos-adaptive-policy-group", "-QOS-adaptive-policy-group", "-qos-adaptive", "-qos-a"] {
@@ -296,7 +296,7 @@ fn the_tables_are_consistent() {
         let elsewhere = |name: &str| specs().any(|other| other.path != spec.path && other.parameter(name).is_some());
         // FlexGroups have parameters that no command here has.
         let is_known = |name: &str| elsewhere(name) || name.starts_with("aggr-list");
-        // A password is typed where nobody sees it.
+        // A password is typed at a hidden prompt.
         let is_known = |name: &str| is_known(name) || name == "auto-provision-as" || name == "password";
         assert!(spec.refused.iter().all(|(name, _)| !names.contains(name) && is_known(name)), "{}", spec.path);
         for parameter in spec.parameters {
@@ -312,14 +312,14 @@ fn the_tables_are_consistent() {
             assert!(parameter.choices.iter().all(fits), "{} -{name}", spec.path);
         }
     }
-    // No command is the beginning of another, or its words would not tell where it ends.
+    // No command is the beginning of another, or its end could not be determined.
     for path in &paths {
         assert!(!paths.iter().any(|other| other.starts_with(&format!("{path} "))), "{path}");
     }
     assert_eq!(paths.len(), COMMANDS);
 }
 
-/// A line of words that mostly exist, so that the parser is led deep into every branch.
+/// A line of mostly valid words, so that the parser is led deep into every branch.
 fn scrambled() -> impl Strategy<Value = String> {
     let rows: Vec<_> = specs().collect();
     let values =
@@ -353,8 +353,8 @@ fn sound(line: &str) -> Result<(), TestCaseError> {
     Ok(())
 }
 
-/// `-output` is ours: it makes no abbreviation ambiguous that ONTAP takes, and has its own where
-/// nothing else begins so.
+/// `-output` is ours: it does not make ambiguous any abbreviation that ONTAP accepts, and may be
+/// abbreviated itself if nothing else begins the same.
 #[test]
 fn output_stands_behind_the_parameters_of_ontap() {
     let shown = |line: &str| match parse(line) {
@@ -398,7 +398,7 @@ proptest! {
     }
 }
 
-/// A FlexGroup is refused by name, and what is cut short means what a volume has.
+/// A FlexGroup is refused by name, and an abbreviation means a parameter of volumes.
 #[test]
 fn flexgroups_are_refused_by_name() {
     for parameter in ["-aggr-list a,b", "-aggr-list-multiplier 2", "-auto-provision-as flexgroup", "-aggr-l a"] {

@@ -1,5 +1,5 @@
-//! What people read, kept as text. `INSTA_UPDATE=always cargo test -p ontap` renews it; review the
-//! difference.
+//! Output for people, kept as snapshots. `INSTA_UPDATE=always cargo test -p ontap` renews them;
+//! review the difference.
 
 mod json;
 mod queries;
@@ -299,7 +299,7 @@ fn workloads_files_and_snapshots_are_told_in_full() {
     assert_snapshot!("snapshot_instance", shown(&[snapshot], "volume snapshot show -instance"));
 }
 
-/// No summary is wider than a terminal, whatever is in it.
+/// No summary is wider than a terminal, whatever it contains.
 #[test]
 fn every_summary_fits_a_terminal() {
     fn widest<R: Row>() -> usize {
@@ -332,8 +332,8 @@ fn filters_pick_rows_by_text_and_by_size() {
         picked.map(|row| row.volume.clone()).collect::<Vec<_>>().join(" ")
     };
     assert_eq!(names("volume show -volume vol*"), "vol1 vol2");
-    // 100 GiB is more than 10 GB and less than 1 TB; 85 % and 20 % of space are used in the last
-    // two.
+    // 100 GiB is more than 10 GB and less than 1 TB; the last two have 85 % and 20 % of their space
+    // used.
     assert_eq!(names("volume show -size 10GB..1TB"), "vol2");
     assert_eq!(names("volume show -percent-used >=20%"), "vol2 epic_rhel1_production_01");
     assert_eq!(names("volume show -qos-adaptive-policy-group -"), "vol1 vol2 epic_rhel1_production_01");
@@ -351,8 +351,8 @@ fn nothing_to_show_is_said() {
     assert_eq!(shown(&volumes(), "volume show -volume v9"), "There are no entries matching your query.\n");
 }
 
-/// A field that can be shown has a value in the row type, and what a row type shows is a field of
-/// its command.
+/// Every field in a command's table has a value in the row type, and every field that a row type
+/// shows is in its command's table.
 #[test]
 fn tables_and_rows_know_the_same_fields() {
     fn check<R: Row>(row: &R) {

@@ -1,5 +1,5 @@
-//! Reading and printing of every value, by example and by property: what is printed reads back as
-//! the same value, and what is in canonical form prints as it was.
+//! Parsing and printing of every value, by example and by property: a printed value parses to the
+//! same value, and canonical text prints unchanged.
 
 use super::*;
 use proptest::prelude::*;
@@ -158,15 +158,15 @@ fn queries_pick_numbers_by_their_size() {
         text.parse::<Query>().unwrap().matches_number(bytes, "1GB", read)
     };
     let gib = 1 << 30;
-    // Strictly more, at least, another way to write the same number, the printed text, and what is
-    // no number.
+    // Strictly more, at least, another way to write the same number, the printed text, and
+    // something that is not a number.
     assert!(picks(">512MB", gib) && !picks(">1GB", gib) && picks(">=1GB", gib));
     assert!(picks("1024MB", gib) && picks("1G*", gib) && !picks(">big", gib));
     assert!(picks("512MB..1GB", gib) && !picks("2GB..3GB", gib) && picks("!2GB", gib));
 }
 
-/// A matcher that is slow and plainly right: the first pattern character decides, a star tries
-/// every rest.
+/// A slow but obviously correct matcher: the first character of the pattern decides, and a star
+/// tries every suffix.
 fn slow_wildcard(pattern: &[char], text: &[char]) -> bool {
     match pattern.split_first() {
         None => text.is_empty(),
@@ -182,7 +182,7 @@ fn limits() -> impl Strategy<Value = ThroughputLimits> {
     (iops, bytes).prop_map(|(iops, bytes_per_second)| ThroughputLimits { iops, bytes_per_second })
 }
 
-/// Prints and reads back, as the grammar would.
+/// Prints and parses a value, as the grammar would.
 fn again<T: Value + std::fmt::Display>(value: &T) -> T {
     let words = Word::split(&value.to_string()).unwrap();
     assert_eq!(words.len(), 1, "{value}");
@@ -233,7 +233,7 @@ proptest! {
 
     #[test]
     fn printed_queries_read_back(text in "[a*|!<>=. \"]{1,8}", quoted: bool) {
-        // What stands outside quotes holds neither blanks nor quotes.
+        // Text outside of quotes contains neither blanks nor quotes.
         prop_assume!(quoted || !text.contains([' ', '"']));
         if let Ok(query) = Query::from_word(&Word { text, quoted }) {
             prop_assert_eq!(again(&query), query);

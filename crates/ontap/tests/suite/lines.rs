@@ -1,6 +1,6 @@
-//! Lines put together of an administrator's words in any order: each is read or refused, completed
-//! and asked about without a panic, and a proposal reads as it stands.
-//! `fuzz/fuzz_targets/command_line.rs` asks the same of any bytes.
+//! Lines composed of an administrator's words in any order: each is parsed or refused, completed
+//! and explained without a panic, and a proposal is valid. `fuzz/fuzz_targets/command_line.rs` does
+//! the same with arbitrary bytes.
 
 use proptest::prelude::*;
 

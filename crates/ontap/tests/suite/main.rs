@@ -1,5 +1,5 @@
-//! The tests of the crate against the whole, one module for each subject, in one program: a program
-//! for each would be linked for each.
+//! The integration tests of the crate, one module for each subject, in one program: separate
+//! programs would each have to be linked.
 
 mod lines;
 mod published;

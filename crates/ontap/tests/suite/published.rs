@@ -1,5 +1,5 @@
-//! The command lines of the published documents: what is right reads into exactly the command that
-//! was meant, and what is mistyped is answered with the likely fix.
+//! The command lines of the published documents: correct ones parse to exactly the intended
+//! command, and mistyped ones are answered with the likely fix.
 
 use ontap::Command::{self, Adaptive, PolicyGroup, Statistics, Volume};
 use ontap::catalogue::*;
@@ -7,8 +7,8 @@ use ontap::value::*;
 
 const LINES: &str = include_str!("../../../../published/commands.txt");
 
-/// The administrators' lines of the two documents that have some, with this mark, without source
-/// and mark.
+/// The administrators' lines with this mark in the two documents that have any, without source and
+/// mark.
 fn lines(mark: &str) -> Vec<&'static str> {
     let of_ontap = LINES.lines().filter_map(|line| line.strip_prefix("000 ").or(line.strip_prefix("003 ")));
     let marked = of_ontap.filter_map(|line| line.strip_prefix(mark).map(str::trim_start));
@@ -106,7 +106,7 @@ fn volume_performance() -> Command {
     })
 }
 
-/// What each line marked `ok` means, in the order of the file.
+/// The meaning of each line marked `ok`, in the order of the file.
 fn meanings() -> Vec<Command> {
     let svm = Some("svm01");
     let one = Filter { field: "policy-group", query: Query::exact("policy1") };
@@ -146,7 +146,7 @@ fn what_is_right_is_read_as_it_was_meant() {
     }
 }
 
-/// What is told about a mistyped line, and the line that is proposed.
+/// The report on a mistyped line, and the proposed line.
 struct Answer {
     told: &'static [&'static str],
     proposed: &'static str,

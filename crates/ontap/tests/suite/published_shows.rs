@@ -1,5 +1,5 @@
-//! The answers that the published documents print: the block of one policy group to the column, the
-//! built-in adaptive groups, which the document prints without their columns, word for word.
+//! The answers printed in published documents: the block of one policy group to the column; and the
+//! built-in adaptive groups, which the document prints without columns, word for word.
 
 use ontap::Command;
 use ontap::catalogue::{AdaptiveCommand, PolicyGroupCommand};
@@ -8,7 +8,7 @@ use ontap::value::{AdaptiveRate, Allocation, BlockSize, PeakMode, PerSize, SizeU
 
 const SHOWS: &str = include_str!("../published_shows.txt");
 
-/// The line that was typed, and what was printed below it.
+/// Each line that was typed, and the output below it.
 fn shows() -> Vec<(&'static str, &'static str)> {
     let blocks = SHOWS.split("::> ").skip(1).map(|block| block.split("\n# ").next().unwrap());
     blocks.map(|block| block.split_once('\n').unwrap()).collect()
@@ -66,8 +66,7 @@ fn what_is_published_is_printed() {
             }
             continue;
         }
-        // The document has blanks that do not break.
-        // The document has blanks that do not break. What is ours alone comes behind.
+        // The document has non-breaking blanks. Fields that are ours alone follow.
         let published = published.replace('\u{a0}', " ");
         assert!(ours.starts_with(published.trim_matches('\n')), "{published}\n{ours}");
     }

@@ -1,5 +1,4 @@
-//! Configuration files: everything that can be said is read, and what is wrong is named in one
-//! line.
+//! Configuration files: every setting is read, and errors are reported in one line.
 
 use super::*;
 use crate::access::{AccessRule, Network, Squash, Squashed};
@@ -157,7 +156,8 @@ fn paths_begin_at_the_file() {
     assert_eq!(ServeConfig::read(&path).unwrap().tls, Some(TlsSource::Keys(dir.path().join("keys.psk"))));
 }
 
-/// Rules that want what clients are never asked for; the second of these has another way in.
+/// Rules that require what clients are never asked for; the second of these can also be met in
+/// another way.
 #[test]
 fn a_rule_that_nobody_meets_is_found() {
     let rules = "[[access]]\nexports = [\"*\"]\n[[access]]\nexports = [\"*\"]\ncertificates = [\"CN=a\"]\n";
@@ -177,7 +177,7 @@ fn a_rule_that_nobody_meets_is_found() {
 #[test]
 fn connections_are_as_many_as_the_memory_carries_unless_they_are_said() {
     let connections = |text: &str| read(&format!("[limits]\n{text}")).map(|config| config.limits.connections);
-    // A quarter of it for two buffers of 64 KiB each.
+    // A quarter of it, for two buffers of 64 KiB each.
     assert_eq!(connections("memory = \"16MiB\""), Ok(32));
     assert_eq!(connections("memory = \"16MiB\"\nreceive = \"16KiB\""), Ok(128));
     assert_eq!(connections("memory = \"16MiB\"\nconnections = 40"), Ok(40));
@@ -233,8 +233,8 @@ fn what_is_wrong_is_named_in_one_line() {
     }
 }
 
-/// What is said of something that there is not. The command line may bring it, so this is looked at
-/// after that.
+/// Settings without the setting they refer to. The command line may provide that, so this is
+/// checked afterwards.
 #[test]
 fn what_is_said_of_nothing_is_refused() {
     let lone = |text: &str| read(text).unwrap().check_what_is_lone();
@@ -298,7 +298,7 @@ fn a_second_level_is_for_a_cache_and_has_a_size_and_a_bound() {
         read.map(|second| (second, dir.path().join("nvme")))
     };
     let (second, path) = read("memory = \"64MiB\"\nsecond_level = \"nvme\"\nsecond_level_size = \"1GiB\"").unwrap();
-    // Written once over in a day, if nothing is said.
+    // Enough to be written once in full a day, by default.
     assert_eq!(second, Some(SecondPlace { path, size: Bytes::gib(1), writes_per_day: Bytes::gib(1) }));
     let all = "second_level = \"/dev/nvme9\"\nsecond_level_size = \"8GiB\"\nsecond_level_writes_per_day = \"2GiB\"";
     let (second, _) = read(&format!("memory = \"64MiB\"\n{all}")).unwrap();
@@ -332,7 +332,7 @@ fn a_second_level_is_for_a_cache_and_has_a_size_and_a_bound() {
     }
 }
 
-/// What nothing is said of follows from the memory of the whole, and the maps have the rest.
+/// Defaults follow from the whole memory, and the maps get the rest.
 #[test]
 fn memory_is_one_budget() {
     let budget = |text: &str| read(text).unwrap().budget();

@@ -1,5 +1,5 @@
-//! What is not kept is not so: a command whose rows the catalogue refuses leaves everything as it
-//! was, and one that fails after that is in force.
+//! What cannot be stored has no effect: a command whose rows the catalogue refuses leaves
+//! everything as it was, and one that fails later is in force.
 
 use super::*;
 use crate::limits::ServerLimits;
@@ -43,7 +43,7 @@ fn served() -> (TempDir, Control) {
     (dir, control)
 }
 
-/// Has the catalogue refuse every change, or take it again.
+/// Makes the catalogue refuse every change, or accept them again.
 fn refuse(dir: &Path, refuse: bool) {
     let sql = match refuse {
         true => format!("CREATE TRIGGER refuse BEFORE UPDATE ON pool BEGIN SELECT RAISE(ABORT, '{REASON}'); END"),
@@ -53,7 +53,7 @@ fn refuse(dir: &Path, refuse: bool) {
 }
 
 /// All that the server knows of its objects: the administration, the catalogue's rows, and the
-/// bytes that each tree of the maps takes.
+/// bytes that each tree of the maps uses.
 fn state(control: &Control) -> (String, Contents, Vec<u64>) {
     let leaves = control.administration.registry.objects().filter(|object| object.kind().is_leaf());
     let used = control.shard.used(leaves.map(qos::Object::id).collect()).unwrap();
@@ -96,7 +96,7 @@ proptest! {
             refuse(dir.path(), false);
             prop_assert_eq!(&state(&control), &before, "{}: {:?}", line, answer);
         }
-        // Nothing that was taken back is left in the pool.
+        // Nothing that was undone remains in the pool.
         let before = state(&control);
         drop(control);
         prop_assert_eq!(store::check(&dir.path().join("pool")).unwrap().troubles.len(), 0);
@@ -106,7 +106,7 @@ proptest! {
     }
 }
 
-/// The commands above do reach the catalogue, and its reason reaches whoever asked.
+/// The commands above do reach the catalogue, and its reason is reported.
 #[test]
 fn a_refusal_of_the_catalogue_is_told() {
     let (dir, mut control) = served();
@@ -149,7 +149,7 @@ fn what_fails_afterwards_is_in_force() {
         assert!(matches!(told, ControlError::Afterwards(_)), "{told}");
         assert!(told.to_string().starts_with("done, but not all that follows from it: /dev/full: "), "{told}");
     }
-    // The group is shared, and tells of its budget once it has a member: the LUN.
+    // The group is shared, and reports its limits once it has a member: the LUN.
     let in_force = |control: &Control| {
         let limits = control.limits().into_iter().find(|(name, _)| name == "p");
         limits.and_then(|(_, limits)| limits.ceiling_iops)

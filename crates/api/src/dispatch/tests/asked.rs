@@ -1,8 +1,8 @@
-//! The world of a bare administration, which counts what it is asked.
+//! The world of a bare administration, which counts the questions to it.
 
 use super::*;
 
-/// What the data thread would be asked.
+/// Counts the questions that would go to the data thread.
 pub(super) struct Counted<'a>(pub &'a Cell<u32>);
 
 impl World for Counted<'_> {

@@ -1,10 +1,10 @@
-//! What the server noticed, by REST.
+//! The log of events by REST.
 
 use super::*;
 use admin::Event;
 use ontap::value::Severity;
 
-/// Two events, of which the first ones are gone already.
+/// Two events, after earlier ones were dropped.
 pub(super) fn noticed() -> Vec<Arc<Event>> {
     let event = |number, name: &str, severity| {
         let (name, text) = (name.to_owned(), "a sentence".to_owned());
@@ -13,8 +13,8 @@ pub(super) fn noticed() -> Vec<Arc<Event>> {
     vec![event(7, "server.started", Severity::Notice), event(9, "aggr.full", Severity::Alert)]
 }
 
-/// The latest first; picked by severity and name as ONTAP's clients do; one by node and index;
-/// nothing for an admin of one SVM, as events name clients and volumes of all.
+/// The latest first; filtered by severity and name as ONTAP's clients do; one by node and index. An
+/// administrator of one SVM sees none, because events name clients and volumes of all.
 #[test]
 fn events_are_listed_and_picked() {
     let mut bench = Bench::new();

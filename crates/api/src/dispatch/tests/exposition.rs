@@ -1,4 +1,4 @@
-//! What Prometheus is told.
+//! The metrics for Prometheus.
 
 use super::*;
 
@@ -7,8 +7,8 @@ fn series<'a>(text: &'a str, name: &str) -> Vec<&'a str> {
     text.lines().filter(|line| line.split([' ', '{']).next() == Some(name)).collect()
 }
 
-/// Every metric has help, a type and series of its own name behind them, each series once; counters
-/// end in `_total`.
+/// Every metric has help, a type and then series of its own name, each series once; counters end in
+/// `_total`.
 #[test]
 fn the_text_is_by_the_conventions() {
     let mut bench = Bench::new();

@@ -2,8 +2,8 @@
 
 use super::*;
 
-/// The pool's goal of utilisation holds here as in the shell: 600 and 501 of 500 IOPS are refused,
-/// and nothing is left of it.
+/// The pool's goal of utilisation applies as in the shell: 600 and 501 of 500 IOPS are refused, and
+/// leave nothing behind.
 #[test]
 fn a_promise_beyond_the_goal_is_refused() {
     let mut bench = Bench::new();

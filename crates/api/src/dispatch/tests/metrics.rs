@@ -1,19 +1,19 @@
-//! `…/metrics` where what the pool keeps by the hour cannot be read.
+//! `…/metrics` when the pool's hourly totals cannot be read.
 
 use super::*;
 use std::cell::RefCell;
 
 thread_local! {
-    /// What the pool's hours are: read, or why not.
+    /// The pool's hours, or why they cannot be read.
     static HOURS: RefCell<Result<Vec<admin::HourDone>, String>> = const { RefCell::new(Ok(Vec::new())) };
 }
 
-/// What this test has put there.
+/// The hours that this test has set.
 pub(super) fn hours() -> Result<Vec<admin::HourDone>, String> {
     HOURS.with_borrow(Clone::clone)
 }
 
-/// An empty list would say that nothing was done. A day and less are in memory, and are told.
+/// An empty list would mean that nothing was done. Up to a day is in memory, and is returned.
 #[test]
 fn hours_that_cannot_be_read_are_an_error_and_no_empty_list() {
     let mut bench = Bench::new();
@@ -30,7 +30,7 @@ fn hours_that_cannot_be_read_are_an_error_and_no_empty_list() {
     assert_eq!(bench.get(&format!("{metrics}?interval=1d"))["num_records"], 0);
 }
 
-/// The default is an hour by 15 s: where a link forgot the interval, the second page was of that.
+/// The default is an hour by 15 s: a link without the interval would continue with that.
 #[test]
 fn the_next_page_is_of_the_same_interval() {
     let mut bench = Bench::new();
@@ -38,7 +38,7 @@ fn the_next_page_is_of_the_same_interval() {
     let metrics = format!("{}/metrics", volume.as_str().unwrap());
     let done = |hour| admin::HourDone { hour, seconds: 3600, figures: history::Figures::default() };
     HOURS.set(Ok(vec![done(0), done(24)]));
-    // A year is told by the day, and the day before has something, too.
+    // A year has an interval of a day, and the previous day has figures too.
     let first = bench.get(&format!("{metrics}?interval=1y&max_records=1&fields=duration"));
     assert_eq!(first["records"][0]["duration"], "P1D", "{first}");
     for link in ["self", "next"] {
@@ -50,7 +50,7 @@ fn the_next_page_is_of_the_same_interval() {
     }
 }
 
-/// ONTAP's REST has no flag for it, and its line refuses.
+/// ONTAP's REST has no flag for this, and its command line refuses it.
 #[test]
 fn a_policy_that_is_deleted_leaves_its_members_in_none() {
     let mut bench = Bench::new();

@@ -1,4 +1,4 @@
-//! What the admin of one SVM, and who may only look, see and change.
+//! What an SVM's administrator and a read-only user see and may change.
 
 use super::*;
 

@@ -1,9 +1,9 @@
-//! The document says of bodies what the resources take: no more, and no less.
+//! The document lists exactly the fields that the resources accept in bodies.
 
 use super::*;
 use crate::setting::of_method;
 
-/// What each resource needs in a POST beside the field that is looked at.
+/// The other fields that each resource requires in a POST.
 fn base(name: &str) -> Value {
     match name {
         "volume" => json!({ "name": "new", "svm": { "name": "s" } }),
@@ -15,7 +15,7 @@ fn base(name: &str) -> Value {
     }
 }
 
-/// Puts a value at a dotted name, where nothing is there.
+/// Sets a value at a dotted name, unless there is one.
 fn put(body: &mut Value, name: &str, value: Value) {
     match name.split_once('.') {
         Some((first, rest)) => put(&mut body[first], rest, value),
@@ -65,8 +65,8 @@ fn bodies_take_what_the_document_says() {
     check(&Policies, &href(&mut bench, "/api/storage/qos/policies?name=p"));
 }
 
-/// Every schema of the document has typed properties, and of bodies those that must be there are
-/// among them.
+/// Every schema of the document has typed properties, and those of bodies contain the required
+/// ones.
 #[test]
 fn no_schema_is_without_typed_properties() {
     fn walk(place: &str, schema: &Value) {

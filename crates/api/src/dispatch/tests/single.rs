@@ -1,10 +1,9 @@
-//! Limits of one object, keys of several kinds, and what is refused where there is nothing to pick
-//! from.
+//! Limits of a single object, keys of several kinds, and refusals of filters without a collection.
 
 use super::*;
 
-/// ONTAP has limits in place of a policy's name: a policy of the object's own comes with them, is
-/// changed in place, and goes.
+/// ONTAP accepts limits in place of a policy's name: a policy of the object's own is made for them,
+/// changed in place, and deleted.
 #[test]
 fn limits_of_one_object_are_a_policy_of_its_own() {
     let mut bench = Bench::new();
@@ -20,7 +19,7 @@ fn limits_of_one_object_are_a_policy_of_its_own() {
     assert_eq!(names(&bench.get("/api/storage/qos/policies?name=*auto*")), Vec::<&str>::new());
     let both = patch(&mut bench, r#"{"qos":{"policy":{"name":"p","max_throughput_iops":5}}}"#);
     assert_eq!((both.status, &both.body["error"]["code"]), (400, &json!("8454389")), "{}", both.body);
-    // The two that exclude one another are those that were sent.
+    // The two fields that exclude one another are those that were sent.
     for (policy, one, other) in [
         (r#"{"min_throughput_iops":100,"name":"v1"}"#, "name", "min_throughput_iops"),
         (r#"{"uuid":"x","max_throughput_mbps":5}"#, "uuid", "max_throughput_mbps"),
@@ -35,8 +34,8 @@ fn limits_of_one_object_are_a_policy_of_its_own() {
     assert_eq!(odd.status, 400, "{}", odd.body);
 }
 
-/// What is named by its key is not picked as well, and what is made is not either: a parameter that
-/// would be overlooked is refused, and nothing happens.
+/// A request for one item by its key, or for a new one, takes no filters: a parameter that would be
+/// ignored is refused, and nothing happens.
 #[test]
 fn a_field_in_the_query_of_one_is_refused() {
     let mut bench = Bench::new();
@@ -60,7 +59,7 @@ fn a_field_in_the_query_of_one_is_refused() {
     }
 }
 
-/// As ONTAP has it: in the query, or in the body, by name or identifier.
+/// As in ONTAP: in the query or in the body, by name or identifier.
 #[test]
 fn a_volume_is_restored_from_its_snapshot() {
     let mut bench = Bench::new();
@@ -105,7 +104,7 @@ fn a_volume_is_restored_from_its_snapshot() {
     assert_eq!(bench.ask("PATCH", &format!("{volume}?restore_to.snapshot.name=none"), "{}").status, 404);
 }
 
-/// 0 would say that there is no limit; the one in text has it to the byte.
+/// 0 would mean that there is no limit; the text field is exact to the byte.
 #[test]
 fn a_limit_between_whole_mb_is_not_rounded_to_none() {
     let mut bench = Bench::new();
@@ -144,7 +143,7 @@ fn a_file_is_made_at_its_path_with_its_policy() {
     assert_eq!(bench.ask("POST", "/api/storage/volumes/x", "{}").status, 405, "what has a number is not made under it");
 }
 
-/// A file that clients made is shown from its policy on: its size and path are not for changes.
+/// A clients' file is shown once it has a policy; its size and path cannot be changed.
 #[test]
 fn a_file_of_clients_has_its_policy_at_its_path() {
     let mut bench = Bench::new();
@@ -170,8 +169,8 @@ fn a_file_of_clients_has_its_policy_at_its_path() {
     assert!(denied == 403 || denied == 404, "{denied}");
 }
 
-/// Whose a volume's top is: read with its fields, and set with the volume or later; digits of
-/// permissions are octal.
+/// Owner and mode of a volume's top folder can be read, and set when the volume is made or later;
+/// the digits of permissions are octal.
 #[test]
 fn the_top_of_a_volume_is_somebodys() {
     let mut bench = Bench::new();
@@ -200,7 +199,7 @@ fn the_top_of_a_volume_is_somebodys() {
     assert_eq!(bench.desk.permitted.take(), [(Some(7), Some(8), Some(0o755)), (None, None, Some(0o700))]);
 }
 
-/// Each in a list of records is named by its own kind's key.
+/// The records of a list are identified by the keys of their kind.
 #[test]
 fn records_are_changed_by_the_keys_of_their_kind() {
     let mut bench = Bench::new();
@@ -241,7 +240,7 @@ fn a_lun_is_for_what_it_was_made_for() {
     assert_eq!(names(&bench.get("/api/storage/luns?os_type=windows*")), ["/vol/v1/w", "/vol/c/w"]);
 }
 
-/// What concerned two SVMs is shown to the admin of each, and to nobody else's.
+/// A job that concerned two SVMs is shown to the administrator of each, and to no other SVM's.
 #[test]
 fn a_job_about_several_svms_is_seen_by_the_admins_of_each() {
     let mut bench = Bench::new();
@@ -257,7 +256,7 @@ fn a_job_about_several_svms_is_seen_by_the_admins_of_each() {
     }
 }
 
-/// A change that nothing is picked for is looked at all the same.
+/// The body of a change is checked even if no items are picked.
 #[test]
 fn a_body_is_checked_where_nothing_is_picked() {
     let mut bench = Bench::new();

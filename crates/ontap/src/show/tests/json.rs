@@ -1,4 +1,4 @@
-//! The same answers as JSON: every field and figure of the text, in base units.
+//! Answers as JSON: every field and figure of the text, in base units.
 
 use super::*;
 use block::{LimitKind, Span};
@@ -56,7 +56,7 @@ pub(super) fn fairness() -> Vec<FairnessRow> {
     vec![FairnessRow { among: name("SVMs"), enabled: true, ..FairnessRow::default() }, volumes]
 }
 
-/// The document of a `show` command with `-instance`, checked against the text of the same.
+/// The document of a `show` command with `-instance`, checked against the text of the same command.
 fn document<R: Row + Clone>(rows: &[R]) -> String
 where
     Rows: From<Vec<R>>,
@@ -77,7 +77,7 @@ where
     format!("{}\n{json}", R::COMMAND)
 }
 
-/// A JSON value as the text has it; of the cell only its kind counts.
+/// Converts a JSON value to its text; only the kind of the cell is used.
 fn as_text(value: &Value, kind: &Cell) -> String {
     let number = || value.as_u64().unwrap_or_else(|| panic!("{value} for {kind:?}"));
     let limits = |value: &Value, none: &str| match value {
@@ -141,7 +141,7 @@ fn a_document_has_the_keys_and_the_fields_of_its_form() {
     assert_eq!(fields("volume show -fields size -output json"), ["size", "volume", "vserver"]);
     let summary = ["aggregate", "available", "percent_used", "size", "state", "type", "volume", "vserver"];
     assert_eq!(fields("volume show -output json"), summary);
-    // No row at all is a document too.
+    // An empty list is a document too.
     assert_eq!(shown(&volumes(), "volume show -volume v9 -output json"), "{\"num_records\":0,\"records\":[]}\n");
     assert_eq!(crate::output_of("volume show -output json -nonsense"), Output::Json);
     assert_eq!(crate::output_of("volume show -outp JSON -nonsense"), Output::Json);
@@ -168,7 +168,7 @@ fn statistics_are_documents_with_their_units() {
     let document = table("qos statistics workload latency show -output json", &rows);
     let text = table("qos statistics workload latency show", &rows);
     let document: Value = serde_json::from_str(&document).unwrap();
-    // Two lines of heads, the total, then the slowest: its latency and its time in the disk.
+    // Two lines of the header, the total, then the slowest: its latency and its time on the disk.
     let line: Vec<&str> = text.lines().nth(3).unwrap().split_whitespace().collect();
     let slowest = &document["records"][0];
     assert_eq!(latency(slowest["latency_ns"].as_u64().unwrap()), line[2]);

@@ -1,10 +1,10 @@
-//! What can be asked of fields, and what cannot.
+//! Valid and invalid queries on fields.
 
 use super::*;
 use crate::word::Word;
 
-/// Of every field: what a row shows picks the row, and what it could not show is refused, where it
-/// is no text.
+/// For every field: a row is selected by the value that it shows, and a value that it could never
+/// show is refused, unless the field is text.
 fn check<R: Row>(row: &R) {
     let columns = specs().find(|spec| spec.path == R::COMMAND).expect(R::COMMAND).columns();
     for column in columns {

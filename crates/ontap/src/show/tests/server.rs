@@ -1,4 +1,4 @@
-//! What is shown of the server itself: events, the cache, memory, a time of statistics.
+//! Output about the server itself: events, the cache, memory, and statistics over time.
 
 use super::*;
 
@@ -44,7 +44,7 @@ fn users_are_laid_out() {
     assert_snapshot!("login_instance", shown(&rows[1..], "security login show -instance"));
 }
 
-/// The pool, its volumes' space, its memory, and shares of a turn.
+/// The pool, the space of its volumes, its memory, and fairness.
 #[test]
 fn space_and_memory_are_laid_out() {
     let pool = AggregateRow {
