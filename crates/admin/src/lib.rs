@@ -5,7 +5,7 @@
 //!   Command ──► Administration::run ──► Outcome { answer, edits, effects }
 //!                 ▲ registry, snapshots      │       │       └─► the store: LUNs and files made, resized, gone
 //!                 │ At: time, date, World    │       └─► the scheduler: limits by number
-//!                                            └─► whoever asked: rows, what was done, or text
+//!                                            └─► the caller: rows, what was done, or text
 //! ```
 //!
 //! There is no pool and no clock here. What has to happen to data is returned as [`Effect`]s, so

@@ -136,7 +136,7 @@ mod tests {
         let mut claims = Claims::new(Bytes(10_000), Bytes(750));
         let mut free = 8000;
         for _ in 0..10 {
-            // One who holds h of f may go on while h + 1 ≤ (f − h) / 8: up to a ninth of f.
+            // A connection with h of f may go on while h + 1 ≤ (f − h) / 8: up to a ninth of f.
             let held = take_all(&mut claims, 0);
             assert!((free / 9 - 1..=free / 9 + 1).contains(&held), "{held} of {free}");
             free -= held;
@@ -160,7 +160,7 @@ mod tests {
                 }
             }
         }
-        // 7000 in 6 + 8 parts is 500 each, give or take what the last round moved.
+        // 7000 in 6 + 8 parts are 500 each, except for what the last round moved.
         assert!(held.iter().all(|held| (450..=550).contains(held)), "{held:?}");
     }
 

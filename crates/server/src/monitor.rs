@@ -247,8 +247,8 @@ mod tests {
         }
     }
 
-    /// Accounts of 500 ms each make samples of a second: sums of operations, waits and time, means
-    /// of what was outstanding; whoever asks twice gets the same twice.
+    /// Accounts of 500 ms each make samples of a second: operations, waits and times are summed,
+    /// outstanding requests are averaged. Two queries get the same sample.
     #[test]
     fn accounts_become_samples_of_a_second() {
         let monitor = Monitor::default();
@@ -260,8 +260,8 @@ mod tests {
         assert_eq!((sample.number, sample.length), (2, Span::SECOND));
         let seen = &sample.objects[&ObjectId(3)];
         assert_eq!((seen.ops(), seen.bytes(), seen.outstanding(sample.length)), (200, 819_200, 2));
-        // The second second: (300 + 400) ms over 200 operations; the first, with (100 + 200) / 200,
-        // was the quicker.
+        // The second sample has (300 + 400) ms for 200 operations. The first one, with (100 + 200)
+        // ms, was the quickest.
         assert_eq!(seen.times().1, Span::from_micros(3500));
         assert_eq!(seen.at_best, Span::from_millis(300));
         assert!(seen.is_device_busy(), "700 ms are more than twice 300");
@@ -271,8 +271,8 @@ mod tests {
         assert_eq!(monitor.wait_after(1, Duration::ZERO).unwrap(), sample);
     }
 
-    /// Large requests and writes take a device longer than small reads, however idle it is: each
-    /// kind is held against its own quickest time, whoever's requests those were.
+    /// Large requests and writes take a device longer than small reads, however idle it is. Each
+    /// kind is compared with its own quickest time, of any object.
     #[test]
     fn a_device_is_as_quick_as_it_was_with_the_like() {
         let monitor = Monitor::default();
@@ -291,9 +291,9 @@ mod tests {
         assert!(!busy(1) && busy(2));
     }
 
-    /// A LUN's requests count for the LUN, its volume and its SVM in the day and since the
-    /// beginning, once by the hour and for the nearest policy group; with the times of their
-    /// replies. What its volume's floor was missed by is the volume's.
+    /// A LUN's requests count for the LUN, its volume and its SVM in the history of the day and
+    /// since the start, and once in the hourly totals and for the nearest policy group; with the
+    /// times of their replies. A miss of the volume's floor counts for the volume.
     #[test]
     fn what_is_in_a_volume_is_kept_of_the_volume_too() {
         let mut registry = Registry::new(qos::RegistrySettings::default());
@@ -327,7 +327,7 @@ mod tests {
         assert_eq!((monitor.counted(lun).read_ops, monitor.counted(volume).read_ops), (0, 100));
     }
 
-    /// What was done over ten minutes without anybody asking is no second.
+    /// A period of ten minutes between accounts is not a second.
     #[test]
     fn a_long_pause_makes_no_sample() {
         let monitor = Monitor::default();

@@ -4,10 +4,10 @@
 //! sessions are not polled: each states in advance what it waits for.
 //!
 //! ```text
-//!   turns    more of its requests lie here: in a circle, a portion each; whose object has a floor that is due, at once
-//!   memory   so much of the claims must be free: the longest wait first, among those for whom it is
-//!   room     in the gate, the ring, or the slab in one piece: in a circle, a few when something was given back
-//!   link     its limit or that of all connections is open again at that time
+//!   turns    it has more requests to admit: round robin, a few each; at once if its object's floor is due
+//!   memory   a number of unclaimed bytes: the longest wait first, of those for which there are enough
+//!   room     in the gate or the ring, or a free slot of the slab: round robin, a few when something was released
+//!   link     the time at which its bandwidth limit, or that of all connections, opens
 //! ```
 
 use block::{ObjectId, Time};

@@ -87,28 +87,28 @@ mod tests {
         Time::ZERO + Span::from_micros(us)
     }
 
-    /// Ends at these times, one at a time and alone.
+    /// The state after single requests completed at these times, with no others outstanding.
     fn after(ends: impl IntoIterator<Item = u64>) -> Awake {
         let mut awake = Awake::new(Latency::Low);
         ends.into_iter().for_each(|at| ended(&mut awake, at, 1, 0));
         awake
     }
 
-    /// So many ended; others had not.
+    /// Notes completions while others are outstanding.
     fn ended(awake: &mut Awake, at: u64, ended: usize, others: u64) {
         awake.ended(us(at), ended, others, || Span::ZERO);
     }
 
     #[test]
     fn ping_pong_is_waited_for_until_it_pauses() {
-        // The first of nine ends has none before it that is near.
+        // The first of nine completions has no other shortly before it.
         let mut awake = after((0..8).map(|n| 1000 + n * 50));
         assert_eq!(awake.until(us(1350)), None, "seven rounds");
         ended(&mut awake, 1400, 1, 0);
         assert_eq!(awake.until(us(1401)), Some(us(1600)));
         ended(&mut awake, 1580, 1, 0);
         assert_eq!(awake.until(us(1581)), Some(us(1780)));
-        // Nothing came: from then on it sleeps, and takes eight rounds again.
+        // Nothing came: from then on it sleeps, and needs eight rounds again.
         assert_eq!(awake.until(us(1780)), None);
         (0..8).for_each(|n| ended(&mut awake, 1790 + n, 1, 0));
         assert_eq!(awake.until(us(1797)), None);
@@ -139,7 +139,7 @@ mod tests {
         assert_eq!((awake.take_spent(), awake.take_spent()), (Span::from_micros(12), Span::ZERO));
     }
 
-    /// What waiting takes by the request, awake and asleep, decides.
+    /// The processor time per request decides, with polling and with sleeping.
     #[test]
     fn by_itself_it_waits_awake_where_that_takes_hardly_more() {
         for (think, is_worth_it) in [(20, true), (100, false)] {
@@ -148,7 +148,7 @@ mod tests {
             for _ in 0..10_000 {
                 let is_awake = awake.until(now).is_some();
                 waited += u32::from(is_awake);
-                // To sleep takes longer, and 35 us of a processor.
+                // Sleeping takes longer, and 35 us of processor time.
                 let (round, took) = if is_awake { (think + 10, think + 10) } else { (think + 50, 35) };
                 (now, cpu) = (now + Span::from_micros(round), cpu + Span::from_micros(took));
                 awake.ended(now, 1, 0, || cpu);

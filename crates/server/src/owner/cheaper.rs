@@ -150,7 +150,7 @@ impl Cheaper {
 mod tests {
     use super::*;
 
-    /// A thread whose clients are in ping-pong, in virtual time.
+    /// A thread with a client in ping-pong, in virtual time.
     #[derive(Default)]
     struct Thread {
         cheaper: Cheaper,
@@ -159,8 +159,8 @@ mod tests {
     }
 
     impl Thread {
-        /// So many requests, each of which takes so many microseconds of processor time asleep, for
-        /// twice as long, and awake. How many of them were waited for awake.
+        /// Plays `requests` requests that take this many microseconds of processor time with
+        /// sleeping (and twice as long), and with polling. Returns for how many of them it polled.
         fn ping_pong(&mut self, requests: u32, asleep: u64, awake: u64) -> u32 {
             let mut waited = 0;
             for _ in 0..requests {
@@ -178,7 +178,7 @@ mod tests {
     fn it_waits_awake_where_that_takes_little_more() {
         let mut thread = Thread::default();
         assert_eq!(thread.ping_pong(ROUNDS + STRETCH, 38, 45), 0, "it sleeps at first");
-        // Of 102 stretches it sleeps in two, after 4 and after 32, to see what that takes.
+        // It sleeps in two of 102 stretches, after 4 and after 32, to measure that.
         assert_eq!(thread.ping_pong(102 * STRETCH, 38, 45), 100 * STRETCH);
     }
 
@@ -193,12 +193,12 @@ mod tests {
     fn a_client_that_slows_down_is_not_waited_for_any_longer() {
         let mut thread = Thread::default();
         thread.ping_pong(1_000 * STRETCH, 38, 45);
-        // One stretch shows it, another is the trial.
+        // One stretch detects it, another one is the trial.
         assert!(thread.ping_pong(100 * STRETCH, 38, 195) <= 4 * STRETCH);
         assert!(!thread.cheaper.waits_awake());
     }
 
-    /// A disk that is slept for, and then hits.
+    /// A disk for which sleeping is better, and then hits.
     #[test]
     fn what_was_found_of_another_load_does_not_last() {
         let mut thread = Thread::default();
@@ -214,14 +214,14 @@ mod tests {
             thread.cheaper.broken();
             assert!(!thread.cheaper.waits_awake());
         }
-        // Short ones are never waited for awake.
+        // It never polls for short ones.
         for _ in 0..100 {
             assert_eq!(thread.ping_pong(STRETCH, 38, 30), 0);
             thread.cheaper.broken();
         }
     }
 
-    /// Of ping-pongs that end in the middle of a trial one in 16 is waited for, for half a stretch.
+    /// Ping-pongs end in the middle of a trial: it polls in one of 16, for half a stretch.
     #[test]
     fn a_trial_that_is_cut_short_is_not_repeated_at_once() {
         let mut thread = Thread::default();
@@ -233,8 +233,8 @@ mod tests {
         assert_eq!(waited, 11 * STRETCH / 2, "the first, the 17th, the 33rd, to the 161st");
     }
 
-    /// One that pauses after each hundred requests is in no ping-pong, however cheap it is to wait
-    /// for it in between.
+    /// A client that pauses after every hundred requests is not in ping-pong, however cheap polling
+    /// is in between.
     #[test]
     fn pauses_are_slept_for() {
         let mut thread = Thread::default();

@@ -101,12 +101,12 @@ mod tests {
         Time::ZERO + Span::from_micros(us)
     }
 
-    /// Replies of 4 KiB: `sent` are about to go, `unread` were sent one by one before.
+    /// Replies of 4 KiB: `sent` are about to be sent, `unread` were sent one by one before.
     fn of_4_kib(sent: u64, unread: u64) -> Option<Replies> {
         Some(Replies { answered: sent * 4112, unread: unread * (4112 + MESSAGE_BYTES) })
     }
 
-    /// After what was heard at these times of these sessions.
+    /// The state after sessions were heard at these times.
     fn after(heard: impl IntoIterator<Item = (u64, u32)>) -> Holding {
         let mut holding = Holding::new(true);
         heard.into_iter().for_each(|(at, index)| holding.heard(us(at), index));
@@ -115,7 +115,7 @@ mod tests {
 
     #[test]
     fn receives_wait_for_a_client_that_has_enough_to_read() {
-        // One request in 6 us, so 30 replies are read in 180 us, 16 in 96 us.
+        // One request in 6 us: 30 replies are read in 180 us, 16 in 96 us.
         let until = |at, replies| {
             let mut holding = after([(1000, 3), (at, 3)]);
             assert_eq!(holding.candidate(us(at)), Some(3));
@@ -128,7 +128,7 @@ mod tests {
         assert_eq!(until(1044, of_4_kib(8, 12)), None);
         assert_eq!(until(1006, of_4_kib(1, 0)), None, "it waits for a reply");
         assert_eq!(until(1006, None), None, "it does not tell");
-        // Answers to writes are small, and the kernel's memory for them is not.
+        // Replies to writes are small, but the kernel's memory for each of them is not.
         let writes = Replies { answered: 16, unread: 7 * (16 + MESSAGE_BYTES) };
         assert_eq!(until(1006, Some(writes)), None);
     }

@@ -291,10 +291,9 @@ mod tests {
     use store::{MapSettings, MappedPool};
     use uring::{Io, IoSettings};
 
-    /// LUNs.
+    /// Number of LUNs.
     const MANY: u32 = 10_000;
-    /// Objects whose accounts or changes a turn does at most, of 16 steps each, and what is taken
-    /// at once.
+    /// Most objects whose accounts or changes fit in a turn, at 16 steps each, plus one batch.
     const A_TURN: usize = STEPS as usize / 16 + 8;
 
     struct Bench {
@@ -321,14 +320,14 @@ mod tests {
             assert!(self.orders.send(order).is_ok());
         }
 
-        /// A turn of the orders alone; time is what we say.
+        /// Runs a turn of the orders alone, in virtual time.
         fn turn(&mut self) {
             self.now += Span::from_micros(100);
             self.owner.take_orders(self.now);
         }
 
-        /// As many objects as there are LUNs; returns the turns that this took, and the most
-        /// changes in one.
+        /// Adds as many objects as there are LUNs; returns the number of turns that it took, and
+        /// the most changes in one.
         fn add_objects(&mut self) -> (u32, u64) {
             let add = |number| Edit::AddObject { object: ObjectId(number), parent: None };
             self.order(Order::Edit((1..=MANY).map(add).collect::<Vec<_>>().into_iter()));
@@ -342,8 +341,8 @@ mod tests {
         }
     }
 
-    /// 10 000 changes of the gate, as when a policy group with that many members changes: some 127
-    /// a turn, so 79 turns. What is ordered after them comes after them.
+    /// 10 000 edits of the gate, as when a policy group with that many members changes: some 127 a
+    /// turn, so 79 turns. Later orders are executed after them.
     #[test]
     fn many_changes_of_the_gate_are_made_over_many_turns() {
         let mut bench = Bench::new();
@@ -365,8 +364,8 @@ mod tests {
         assert!((70..=90).contains(&turns), "{turns}");
     }
 
-    /// All LUNs had requests; the account of the second is told over 79 turns and more, whole, and
-    /// the next one is empty but for what the gate still keeps.
+    /// All LUNs had requests. The account of the second is collected completely over 79 turns or
+    /// more, and the next one is empty except for what the gate still keeps.
     #[test]
     fn the_account_of_many_luns_is_made_over_many_turns() {
         let mut bench = Bench::new();
@@ -406,9 +405,9 @@ mod tests {
         assert!(second.said.iter().all(|said| said.completed == 0));
     }
 
-    /// LUNs in maps: made by as many orders, at most 128 a turn; then what they take, two steps
-    /// each; then a snapshot of all of them, whose trees nobody else has as soon as the LUNs are
-    /// deleted.
+    /// LUNs in maps. They are made by as many orders, at most 128 a turn; then their use is
+    /// counted, two steps each; then a snapshot of all of them is made, whose trees are not shared
+    /// any more once the LUNs are deleted.
     #[test]
     fn many_luns_are_made_measured_and_shared_over_many_turns() {
         let dir = tempfile::tempdir().unwrap();
@@ -445,7 +444,7 @@ mod tests {
         let share = |object: &ObjectId| (ObjectId(object.0 + MANY), What::Share { from: object.0, frozen: true });
         let (answer, shared) = channel();
         bench.order(Order::Together { changes: objects.iter().map(share).collect(), answer });
-        // 256 trees a poll of the maps, which a turn does once or twice, four times each.
+        // 256 trees for each poll of the maps, which happens once or twice a turn, four times each.
         let turns = run(&mut bench, &mut || shared.try_recv().is_ok_and(|shared| shared.is_ok()));
         assert!(turns >= MANY as usize * 3 / 256 / 2, "{turns}");
         let (answer, owned) = channel();
