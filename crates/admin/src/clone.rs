@@ -2,7 +2,7 @@
 //! and share their space until either is written. A clone has none of its parent's policies.
 
 use super::snapshot::leaf_at;
-use super::{AdminError, Answer, Assigned, CloneOrigin, Errand, ObjectDetails, SnapshotLeaf, whole};
+use super::{AdminError, Answer, Assigned, CloneOrigin, Errand, ObjectDetails, Snapshot, SnapshotLeaf, whole};
 use block::ObjectId;
 use ontap::catalogue::{CloneCommand, FileCloneCreate, VolumeCloneCreate};
 use ontap::show::CloneRow;
@@ -60,6 +60,18 @@ impl Errand<'_> {
             parent_volume: parent.name().into(),
             parent_snapshot: origin.snapshot,
         })
+    }
+
+    /// Has the clones of a snapshot know it by another name from now on, or not at all: it is gone,
+    /// and the next one of its name is another.
+    pub(super) fn tell_clones(&mut self, snapshot: &Snapshot, name: Option<&str>) {
+        let was = CloneOrigin { volume: snapshot.volume, snapshot: Some(snapshot.name.clone()) };
+        let is = CloneOrigin { volume: snapshot.volume, snapshot: name.map(str::to_owned) };
+        let of_it = self.details.iter().filter(|(_, details)| details.origin.as_ref() == Some(&was));
+        let clones: Vec<ObjectId> = of_it.map(|(clone, _)| *clone).collect();
+        for clone in clones {
+            self.set_details(clone, ObjectDetails { origin: Some(is.clone()), ..self.details(clone) });
+        }
     }
 
     fn leaves_to_clone(

@@ -35,7 +35,7 @@ pub struct FileNode {
 pub struct CloneOrigin {
     /// The volume. It may have been deleted, but its number is never reused.
     pub volume: ObjectId,
-    /// The snapshot, if it was cloned from one.
+    /// The snapshot of it, where it was one that is still there: by its name of today.
     pub snapshot: Option<String>,
 }
 
@@ -168,7 +168,8 @@ mod tests {
         assert!(!administration.details.contains_key(&object), "nothing is kept of what is gone");
     }
 
-    /// A clone is shown with its parent's present name until the parent is deleted.
+    /// A clone is shown with its parent and snapshot, whatever they are called by now, until they
+    /// are gone. Another snapshot that gets the name of one that is gone is not the clone's.
     #[test]
     fn clones_know_their_parents() {
         let mut administration = with(&[
@@ -187,13 +188,35 @@ mod tests {
         s       dev2          s       production    nightly              online    RW
         2 entries were displayed.
         ");
-        assert!(shown(&mut administration, "volume clone show -parent-snapshot nightly").contains("dev2"));
-        for line in ["volume snapshot delete production -snapshot nightly", "lun delete /vol/production/l"] {
+        let dev2 = administration.registry.objects().find(|object| object.name() == "dev2").unwrap().id();
+        let of_nightly = "volume clone show -parent-snapshot nightly";
+        assert!(shown(&mut administration, of_nightly).contains("dev2"));
+        let line = "volume snapshot rename production -snapshot nightly -new-name weekly";
+        let renamed = run(&mut administration, line).unwrap();
+        assert!(renamed.undo.touched().objects.contains(&dev2), "its row is written");
+        let _ = run(&mut administration, "volume snapshot create production -snapshot nightly").unwrap();
+        assert!(shown(&mut administration, of_nightly).contains("no entries"));
+        assert!(shown(&mut administration, "volume clone show -parent-snapshot weekly").contains("dev2"));
+        for line in ["delete", "create"] {
+            let _ = run(&mut administration, &format!("volume snapshot {line} production -snapshot weekly")).unwrap();
+        }
+        let parents = "volume clone show -fields parent-volume,parent-snapshot";
+        insta::assert_snapshot!(shown(&mut administration, parents), @r"
+        vserver flexclone parent-volume parent-snapshot
+        ------- --------- ------------- ---------------
+        s       dev1      production    -
+        s       dev2      production    -
+        2 entries were displayed.
+        ");
+        for line in [
+            "volume snapshot delete production -snapshot nightly",
+            "volume snapshot delete production -snapshot weekly",
+            "lun delete /vol/production/l",
+            "volume delete production",
+        ] {
             let _ = run(&mut administration, line).unwrap();
         }
-        let _ = run(&mut administration, "volume delete production").unwrap();
         assert!(shown(&mut administration, "volume clone show").contains("currently empty"));
-        let dev2 = administration.registry.objects().find(|object| object.name() == "dev2").unwrap().id();
         assert_eq!((administration.details(dev2).created, administration.parent_of_clone(dev2)), (1_795_314_659, None));
     }
 }

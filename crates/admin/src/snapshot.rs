@@ -51,6 +51,7 @@ impl Errand<'_> {
     fn rename_snapshot(&mut self, rename: &SnapshotRename) -> Result<Answer, AdminError> {
         let snapshot = self.known_snapshot(rename.vserver.as_ref(), &rename.volume, &rename.snapshot)?;
         self.check_new_snapshot(snapshot.volume, rename.new_name.as_str())?;
+        self.tell_clones(&snapshot, Some(rename.new_name.as_str()));
         let (id, name) = (snapshot.id, rename.new_name.as_str().to_owned());
         self.set_snapshot(id, Some(Snapshot { name, ..snapshot }));
         Ok(Answer::default())
@@ -58,6 +59,7 @@ impl Errand<'_> {
 
     fn delete_snapshot(&mut self, delete: &SnapshotDelete) -> Result<Answer, AdminError> {
         let snapshot = self.known_snapshot(delete.vserver.as_ref(), &delete.volume, &delete.snapshot)?;
+        self.tell_clones(&snapshot, None);
         self.set_snapshot(snapshot.id, None);
         snapshot.leaves.iter().for_each(|leaf| self.lead_to(Effect::Remove { object: leaf.tree }));
         Ok(Answer::default())
