@@ -133,8 +133,8 @@ mod tests {
         run(administration, line).unwrap().answer.text()
     }
 
-    /// A volume's place is shown and sent to hosts, no two volumes of an SVM have the same place,
-    /// and a refused command leaves everything as it was.
+    /// Where a volume is mounted is shown, hosts are told of it, no two volumes of an SVM have one
+    /// place, none has two, and a refused command leaves everything as it was.
     #[test]
     fn a_volume_has_one_place_in_the_name_space() {
         let mut administration = with(&["volume create v -junction-path /db", "volume create w", "vserver create t"]);
@@ -154,15 +154,18 @@ mod tests {
         let Effect::Junction { object } = renamed.effects[0] else { unreachable!() };
         let place = Junction { svm: "s".into(), path: "/db".into(), volume: "u".into() };
         assert_eq!(administration.junction(object), Some(place));
-        let moved = run(&mut administration, "volume mount u -junction-path /db2").unwrap();
-        assert!(matches!(moved.effects[..], [Effect::Junction { .. }]));
-        assert_eq!(moved.undo.touched().objects.into_iter().collect::<Vec<_>>(), [object], "its row is written");
-        assert!(run(&mut administration, "volume mount u -junction-path /db2").unwrap().effects.is_empty());
+        let refused = run(&mut administration, "volume mount u -junction-path /db2").unwrap_err();
+        assert_eq!(refused, "s:/vol/u: is mounted at /db; unmount it first with `volume unmount u`");
+        assert!(run(&mut administration, "volume mount u -junction-path /db").unwrap().effects.is_empty());
         let was = administration.clone();
         let unmounted = run(&mut administration, "volume unmount u").unwrap();
         assert_eq!(administration.junction(object), None);
         administration.take_back(unmounted.undo);
         assert_eq!(administration, was);
+        let _ = run(&mut administration, "volume unmount u").unwrap();
+        let moved = run(&mut administration, "volume mount u -junction-path /db2").unwrap();
+        assert!(matches!(moved.effects[..], [Effect::Junction { .. }]));
+        assert_eq!(moved.undo.touched().objects.into_iter().collect::<Vec<_>>(), [object], "its row is written");
         let gone = run(&mut administration, "volume delete u").unwrap();
         assert!(matches!(gone.effects[..], [Effect::Remove { .. }, Effect::Junction { .. }]));
         assert!(!administration.details.contains_key(&object), "nothing is kept of what is gone");

@@ -124,6 +124,8 @@ obstacles! {
     HasSnapshots = 8, InUse, None;
     /// Clients made files there that would be lost, or hidden.
     FilesOfClients = 8, InUse, None;
+    /// It has another place in the name space.
+    Mounted = 8, InUse, Some("junction-path");
     /// Clients are connected to it.
     Connected = 8, InUse, None;
     /// Users have their role by its name.

@@ -6,9 +6,11 @@ use super::{
 };
 use crate::size::{new_volume_bytes, volume_bytes};
 use block::ObjectId;
-use ontap::catalogue::{VolumeCommand, VolumeCreate, VolumeDelete, VolumeModify, VolumeRename, VolumeSize};
+use ontap::catalogue::{
+    VolumeCommand, VolumeCreate, VolumeDelete, VolumeModify, VolumeMount, VolumeRename, VolumeSize, VolumeUnmount,
+};
 use ontap::show::{DfRow, Listing, VolumeRow, size as size_text};
-use ontap::value::{Count, JunctionPath, NewSize, ObjectName, UnixPermissions};
+use ontap::value::{Count, NewSize, UnixPermissions};
 use qos::{Object, ObjectKind};
 
 /// The size of a volume that is made without one, as in ONTAP.
@@ -22,10 +24,8 @@ impl Errand<'_> {
             VolumeCommand::Rename(rename) => self.rename_volume(&rename),
             VolumeCommand::Delete(delete) => self.delete_volume(&delete),
             VolumeCommand::Size(size) => self.size_volume(&size),
-            VolumeCommand::Mount(mount) => {
-                self.mount_volume(mount.vserver.as_ref(), &mount.volume, Some(&mount.junction_path))
-            }
-            VolumeCommand::Unmount(unmount) => self.mount_volume(unmount.vserver.as_ref(), &unmount.volume, None),
+            VolumeCommand::Mount(mount) => self.mount_volume(&mount),
+            VolumeCommand::Unmount(unmount) => self.unmount_volume(&unmount),
             VolumeCommand::Df(selection) => {
                 let volumes = self.registry.objects().filter(|object| object.kind() == ObjectKind::Volume);
                 let rows = volumes.map(|volume| (volume.id(), DfRow(self.volume_row(volume))));
@@ -115,16 +115,24 @@ impl Errand<'_> {
         Ok(Answer::Text(format!("vol size: Volume \"{svm}:{name}\" {is} {}.\n", size_text(bytes, self.units))))
     }
 
-    /// Sets, moves or removes a volume's place in its SVM's name space.
-    fn mount_volume(
-        &mut self,
-        vserver: Option<&ObjectName>,
-        volume: &ObjectName,
-        junction: Option<&JunctionPath>,
-    ) -> Result<Answer, AdminError> {
-        let svm = self.svm_of_volume(vserver, volume.as_str())?;
-        let volume = self.known_volume(svm, volume.as_str())?;
-        self.set_junction(volume, junction)?;
+    /// Gives it a place in its SVM's name space. One that it has is taken away by a command of its
+    /// own, since clients mount it by that.
+    fn mount_volume(&mut self, mount: &VolumeMount) -> Result<Answer, AdminError> {
+        let svm = self.svm_of_volume(mount.vserver.as_ref(), mount.volume.as_str())?;
+        let volume = self.known_volume(svm, mount.volume.as_str())?;
+        if let Some(at) = self.details(volume).junction.filter(|at| *at != mount.junction_path) {
+            let path = path_of(self.registry, volume).unwrap_or_default();
+            let text = format!("{path}: is mounted at {at}; unmount it first with `volume unmount {}`", mount.volume);
+            return Err(Obstacle::Mounted.told(text).given(&mount.junction_path).about(path).into());
+        }
+        self.set_junction(volume, Some(&mount.junction_path))?;
+        Ok(Answer::default())
+    }
+
+    fn unmount_volume(&mut self, unmount: &VolumeUnmount) -> Result<Answer, AdminError> {
+        let svm = self.svm_of_volume(unmount.vserver.as_ref(), unmount.volume.as_str())?;
+        let volume = self.known_volume(svm, unmount.volume.as_str())?;
+        self.set_junction(volume, None)?;
         Ok(Answer::default())
     }
 

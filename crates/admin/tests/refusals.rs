@@ -82,6 +82,7 @@ const OBSTACLES: &[(Obstacle, Row)] = &[
     (Obstacle::NotInPartition, row("cache partition modify p -remove-volumes s:empty", 8454940, Invalid, Some("volumes"), Some("s:empty"), Some("p"))),
     (Obstacle::NoNode, row("qos statistics performance show -node no", 4, Missing, Some("node"), Some("no"), None)),
     (Obstacle::JunctionTaken, row("volume mount empty -junction-path /v -vserver s", 1, Exists, Some("junction-path"), Some("/v"), Some("s"))),
+    (Obstacle::Mounted, row("volume mount v -junction-path /w -vserver s", 8, InUse, Some("junction-path"), Some("/w"), Some("s:/vol/v"))),
     (Obstacle::SnapshotTaken, row("volume snapshot create v -snapshot one -vserver s", 1, Exists, Some("snapshot"), Some("one"), Some("s:/vol/v"))),
     (Obstacle::FloorsAlwaysKept, row("qos settings throughput-floors-v2 -enable false", 3, Unsupported, Some("enable"), Some("false"), None)),
     (Obstacle::NotEmpty, row("volume delete v -vserver s", 8, InUse, None, None, Some("s:/vol/v"))),

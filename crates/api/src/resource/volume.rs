@@ -197,16 +197,8 @@ impl Resource for Volumes {
                 qos_adaptive_policy_group: policy.adaptive,
             })));
         }
-        match path {
-            None => {}
-            Some(Some(junction_path)) => {
-                let (volume, vserver) = (volume.clone(), vserver.clone());
-                commands.push(Command::Volume(VolumeCommand::Mount(VolumeMount { volume, vserver, junction_path })));
-            }
-            Some(None) => {
-                let (volume, vserver) = (volume.clone(), vserver.clone());
-                commands.push(Command::Volume(VolumeCommand::Unmount(VolumeUnmount { volume, vserver })));
-            }
+        if let Some(path) = path {
+            commands.extend(moved(view, item, path)?);
         }
         if let Some(new_name) = view.new_name(item, body)? {
             commands.push(Command::Volume(VolumeCommand::Rename(VolumeRename { volume, vserver, new_name })));
@@ -220,7 +212,22 @@ impl Resource for Volumes {
     }
 }
 
-/// Takes `qos.policy` of a body.
+/// A volume's place in the name space from now on, or none. A command would refuse to move it
+/// there from another; here it leaves that first.
+fn moved(view: &View<'_>, item: ObjectId, path: Option<JunctionPath>) -> Result<Vec<Command>, Problem> {
+    let (volume, vserver) = (view.object_name(item)?, view.svm_name(item)?);
+    let mut commands = Vec::new();
+    if view.administration.details(item).junction != path {
+        let (volume, vserver) = (volume.clone(), vserver.clone());
+        commands.push(VolumeCommand::Unmount(VolumeUnmount { volume, vserver }));
+    }
+    if let Some(junction_path) = path {
+        commands.push(VolumeCommand::Mount(VolumeMount { volume, vserver, junction_path }));
+    }
+    Ok(commands.into_iter().map(Command::Volume).collect())
+}
+
+/// What `qos.policy` says.
 fn policy_in(body: &mut Body) -> Result<Option<Body>, Problem> {
     let Some(mut qos) = body.object("qos")? else { return Ok(None) };
     let policy = qos.object("policy")?;

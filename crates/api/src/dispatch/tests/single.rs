@@ -199,7 +199,32 @@ fn the_top_of_a_volume_is_somebodys() {
     assert_eq!(bench.desk.permitted.take(), [(Some(7), Some(8), Some(0o755)), (None, None, Some(0o700))]);
 }
 
-/// The records of a list are identified by the keys of their kind.
+/// A PATCH of its path moves a volume in the name space, as in ONTAP, and an empty one takes it out
+/// of it; one that is another's is refused and moves nothing.
+#[test]
+fn a_volume_is_moved_in_the_name_space() {
+    let mut bench = Bench::new();
+    let [first, second] = ["v1", "v2"].map(|name| path_of(&mut bench, &format!("/api/storage/volumes?name={name}")));
+    let mut patch = |volume: &str, path: &str, status: u16| {
+        let body = json!({ "nas": { "path": path } }).to_string();
+        let reply = bench.ask("PATCH", &format!("{volume}?return_timeout=5"), &body);
+        assert_eq!(reply.status, status, "{path}: {}", reply.body);
+        bench.get(volume)["nas"]["path"].as_str().unwrap_or_default().to_owned()
+    };
+    for (volume, path, status, then) in [
+        (&first, "/db", 200, "/db"),
+        (&first, "/db", 200, "/db"),
+        (&first, "/db2", 200, "/db2"),
+        (&second, "/db", 200, "/db"),
+        (&first, "/db", 409, "/db2"),
+        (&first, "", 200, ""),
+        (&first, "", 200, ""),
+    ] {
+        assert_eq!(patch(volume, path, status), then, "{path}");
+    }
+}
+
+/// Each in a list of records is named by its own kind's key.
 #[test]
 fn records_are_changed_by_the_keys_of_their_kind() {
     let mut bench = Bench::new();
