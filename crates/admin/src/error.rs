@@ -143,7 +143,7 @@ obstacles! {
     /// A size that no volume, LUN or file may have.
     SizeRange = 8454929, Invalid, Some("size");
     /// A volume is to be smaller than what is in it.
-    BelowContents = 8454930, Invalid, Some("size");
+    BelowContents = 8454930, Full, Some("size");
     /// The volume has no room for so much.
     NoRoom = 8454931, Full, Some("size");
     /// The volume has as many snapshots as it may have.
@@ -151,7 +151,7 @@ obstacles! {
     /// Numbers for snapshots are used up.
     SnapshotNumbers = 8454933, Full, Some("snapshot");
     /// The store refuses it: there is data beyond a smaller size, or it is full.
-    Store = 8454934, Invalid, Some("size");
+    Store = 8454934, Full, Some("size");
     /// The floors together would be beyond the pool's goal of utilisation.
     BeyondGoal = 8454935, Full, None;
     /// The partitions would be more than the memory of the cache.

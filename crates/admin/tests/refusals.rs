@@ -96,7 +96,7 @@ const OBSTACLES: &[(Obstacle, Row)] = &[
     (Obstacle::GroupIsAdaptive, row("volume modify empty -vserver s -qos-policy-group a", 8454928, Invalid, Some("qos-policy-group"), Some("a"), Some("volume s:empty"))),
     (Obstacle::GroupIsAdaptive, row("qos policy-group delete a", 8454928, Invalid, Some("qos-policy-group"), Some("a"), Some("a"))),
     (Obstacle::SizeRange, row("volume create x -vserver s -size 400TB", 8454929, Invalid, Some("size"), Some("400TB"), None)),
-    (Obstacle::BelowContents, row("volume modify v -vserver s -size 1MiB", 8454930, Invalid, Some("size"), Some("1048576"), Some("s:/vol/v"))),
+    (Obstacle::BelowContents, row("volume modify v -vserver s -size 1MiB", 8454930, Full, Some("size"), Some("1048576"), Some("s:/vol/v"))),
     (Obstacle::NoRoom, row("lun create /vol/v/big -vserver s -size 6MiB", 8454931, Full, Some("size"), Some("6291456"), Some("s:/vol/v"))),
 ];
 

@@ -199,6 +199,19 @@ fn the_top_of_a_volume_is_somebodys() {
     assert_eq!(bench.desk.permitted.take(), [(Some(7), Some(8), Some(0o755)), (None, None, Some(0o700))]);
 }
 
+/// What something stands in the way of is what a job fails of; whoever waits is told of it at once.
+#[test]
+fn a_volume_smaller_than_its_luns_fails_its_job() {
+    let mut bench = Bench::new();
+    let small = r#"{"size": 8192}"#;
+    let reply = bench.ask("PATCH", "/api/storage/volumes?name=v1", small);
+    assert_eq!(reply.status, 202, "{}", reply.body);
+    let job = bench.get(reply.body["job"]["_links"]["self"]["href"].as_str().unwrap());
+    assert_eq!((&job["state"], &job["error"]["code"]), (&json!("failure"), &json!("8454930")), "{job}");
+    let waited = bench.ask("PATCH", "/api/storage/volumes?name=v1&return_timeout=5", small);
+    assert_eq!((waited.status, &waited.body["error"]["code"]), (400, &json!("8454930")), "{}", waited.body);
+}
+
 /// A PATCH of its path moves a volume in the name space, as in ONTAP, and an empty one takes it out
 /// of it; one that is another's is refused and moves nothing.
 #[test]
