@@ -60,7 +60,7 @@ impl Errand<'_> {
         Some(AdaptiveRow {
             policy_group: group.name().into(),
             // The built-in groups belong to the whole cluster.
-            vserver: group.svm().map_or("seawall".into(), |svm| self.svm_name(svm)),
+            vserver: group.svm().map_or_else(|| self.cluster_name(), |svm| self.svm_name(svm)),
             uuid: uuid_text(group.uuid()),
             class: if preset { "preset" } else { "user-defined" }.into(),
             pgid: group.id().0,

@@ -1,6 +1,6 @@
 //! `storage aggregate`: the pool, which is the one aggregate.
 
-use super::{AdminError, Answer, Errand};
+use super::{AdminError, Answer, Errand, NODE};
 use ontap::catalogue::AggregateCommand;
 use ontap::show::AggregateRow;
 use qos::ObjectKind;
@@ -15,7 +15,7 @@ impl Errand<'_> {
             size: pool.size,
             available: pool.available,
             volcount: volumes as u64,
-            node: super::statistics::NODE.into(),
+            node: NODE.into(),
         });
         self.listed(row, selection)
     }
@@ -23,5 +23,38 @@ impl Errand<'_> {
     /// The name of the pool, which contains all volumes.
     pub(super) fn aggregate_name(&self) -> Option<String> {
         self.at.world.aggregate_name()
+    }
+
+    /// What the cluster is called where it owns something, as an SVM would: by its pool, or by its
+    /// node where there is none.
+    pub(super) fn cluster_name(&self) -> String {
+        self.aggregate_name().unwrap_or_else(|| NODE.into())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::world::Said;
+    use crate::{Administration, At, Login, LoginScope};
+    use block::Time;
+
+    /// What belongs to the whole cluster is under one name, whichever command shows it.
+    #[test]
+    fn the_cluster_is_called_as_its_pool() {
+        for (pool, cluster) in [(Some("tank"), "tank"), (None, "seawall")] {
+            let logins = vec![Login { name: "alice".into(), scope: LoginScope::Admin }];
+            let world = Said { pool, logins, ..Said::default() };
+            let at = At { now: Time::ZERO, began: 0, world: &world };
+            let mut administration = Administration::new(qos::RegistrySettings::default());
+            for (line, owned) in [
+                (format!("qos adaptive-policy-group show -vserver {cluster} -fields vserver"), "extreme"),
+                (format!("security login show -vserver {cluster} -fields vserver"), "alice"),
+            ] {
+                let shown = administration.run(ontap::parse(&line).unwrap(), &at).unwrap().answer.text();
+                let row: Vec<&str> =
+                    shown.lines().find(|row| row.contains(owned)).unwrap().split_whitespace().collect();
+                assert!(row.contains(&cluster), "{line}: {shown}");
+            }
+        }
     }
 }

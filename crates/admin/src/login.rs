@@ -88,8 +88,8 @@ impl Errand<'_> {
     /// Without a role, `-vserver` makes an administrator of that SVM, and its absence one of
     /// everything, as in ONTAP.
     fn scope(&self, role: Option<LoginRole>, vserver: Option<&ObjectName>) -> Result<LoginScope, AdminError> {
-        let pool = self.at.world.aggregate_name();
-        let vserver = vserver.filter(|vserver| Some(vserver.as_str()) != pool.as_deref());
+        let cluster = self.cluster_name();
+        let vserver = vserver.filter(|vserver| vserver.as_str() != cluster);
         let role = role.unwrap_or(if vserver.is_some() { LoginRole::SvmAdmin } else { LoginRole::Admin });
         match (role, vserver) {
             (LoginRole::Admin, None) => Ok(LoginScope::Admin),
@@ -103,10 +103,9 @@ impl Errand<'_> {
     }
 
     fn login_row(&self, login: Login) -> LoginRow {
-        let pool = || self.at.world.aggregate_name().unwrap_or_default();
         let (vserver, role) = match login.scope {
-            LoginScope::Admin => (pool(), LoginRole::Admin),
-            LoginScope::ReadOnly => (pool(), LoginRole::ReadOnly),
+            LoginScope::Admin => (self.cluster_name(), LoginRole::Admin),
+            LoginScope::ReadOnly => (self.cluster_name(), LoginRole::ReadOnly),
             LoginScope::Svm(svm) => (svm, LoginRole::SvmAdmin),
         };
         LoginRow { vserver, user: login.name, role }

@@ -259,6 +259,7 @@ pub struct Aggregate {
 #[cfg(test)]
 #[derive(Default)]
 pub(crate) struct Said {
+    pub pool: Option<&'static str>,
     pub logins: Vec<Login>,
     pub day: Option<history::History>,
 }
@@ -291,6 +292,10 @@ impl World for Said {
 
     fn logins(&self) -> Result<Vec<Login>, String> {
         Ok(self.logins.clone())
+    }
+
+    fn aggregate_name(&self) -> Option<String> {
+        self.pool.map(str::to_owned)
     }
 }
 

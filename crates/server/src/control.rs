@@ -336,7 +336,12 @@ impl Control {
         self.pool.dir()
     }
 
-    /// The pool's UUID, which stays the same for the pool's life.
+    /// The pool's name, which is the cluster's.
+    pub fn pool_name(&self) -> String {
+        self.pool.name()
+    }
+
+    /// What the pool is called among pools, as long as there is it.
     pub fn pool_uuid(&self) -> String {
         admin::uuid_text(0x5ea1_a111_0000_8000 << 64 | u128::from(self.pool.number()))
     }

@@ -159,7 +159,7 @@ impl World for Measuring<'_> {
     }
 
     fn aggregate_name(&self) -> Option<String> {
-        Some(self.pool.dir().file_name().map_or("seawall".into(), |name| name.to_string_lossy().into_owned()))
+        Some(self.pool.name())
     }
 
     /// A random number from the kernel; without /proc, the time since the clock's start has to do.

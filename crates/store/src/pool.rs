@@ -196,6 +196,11 @@ impl Pool {
         self.catalogue.pool()
     }
 
+    /// Its name: that of its folder, where that has one.
+    pub fn name(&self) -> String {
+        self.dir.file_name().map_or("seawall".into(), |name| name.to_string_lossy().into_owned())
+    }
+
     /// The pool's folder.
     pub fn dir(&self) -> &Path {
         &self.dir

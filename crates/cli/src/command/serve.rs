@@ -209,8 +209,10 @@ fn note_start(events: &Events, dir: &Path, doubt: bool) {
 
 /// Serves REST, too.
 fn rest(listen: String, config: &ServeConfig, dir: &Path, control: &Arc<Mutex<Control>>) -> Result<Rest> {
-    let name = dir.file_name().map_or("seawall".into(), |name| name.to_string_lossy().into_owned());
-    let uuid = control.lock().unwrap_or_else(PoisonError::into_inner).pool_uuid();
+    let (name, uuid) = {
+        let control = control.lock().unwrap_or_else(PoisonError::into_inner);
+        (control.pool_name(), control.pool_uuid())
+    };
     let settings =
         RestSettings { listen, certificate: config.rest.files(), folder: dir.into(), cluster: Cluster { name, uuid } };
     let rest = Rest::start(settings, Arc::clone(control))?;
