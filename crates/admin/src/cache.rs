@@ -217,8 +217,11 @@ impl Errand<'_> {
             // If the memory has become smaller than the partitions, they may still shrink.
             Some(bytes) if bytes <= left || bytes < had => Ok(bytes),
             _ => {
-                let left = left / page * page;
-                let text = format!("size {given}: the cache has {left} of its {all} bytes left for it");
+                let [_, left, all] = self.sizes([bytes.unwrap_or(u64::MAX), left / page * page, all]);
+                let text = format!(
+                    "size {given}: the other partitions leave {left} of the cache's {all}; give less, or make one of \
+                     them smaller"
+                );
                 Err(Obstacle::BeyondMemory.told(text).given(given).into())
             }
         }

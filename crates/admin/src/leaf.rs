@@ -58,14 +58,16 @@ impl Errand<'_> {
     /// bytes.
     pub(super) fn check_room(&self, volume: ObjectId, size: u64, old: u64) -> Result<(), AdminError> {
         let all = self.registry.object(volume).map_or(0, |object| object.size().allocated.0);
-        let left = all.saturating_sub(self.taken_in(volume) - old).saturating_sub(self.at.world.files(volume).bytes);
-        if size <= left {
+        let left = all.saturating_sub(self.taken_in(volume)).saturating_sub(self.at.world.files(volume).bytes);
+        let needed = size.saturating_sub(old);
+        if needed <= left {
             return Ok(());
         }
         let path = path_of(self.registry, volume).unwrap_or_default();
+        let [left, needed] = self.sizes([left, needed]);
+        let more = if old == 0 { "" } else { " more" };
         let text = format!(
-            "{path}: has {left} of its {all} bytes left for LUNs and files, {size} are needed; grow it with \
-             `volume modify -size`"
+            "{path}: has {left} left for LUNs and files, {needed}{more} are needed; grow it with `volume modify -size`"
         );
         Err(Obstacle::NoRoom.told(text).given(size).about(path).into())
     }

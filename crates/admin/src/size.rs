@@ -3,6 +3,7 @@
 
 use super::{AdminError, Administration, At, Errand, Obstacle, whole};
 use block::{Bytes, ObjectId, Time};
+use ontap::show::size as size_text;
 use ontap::value::{NewSize, SizeUnits};
 use qos::{Edit, Object, ObjectKind, Registry};
 
@@ -96,7 +97,18 @@ impl Errand<'_> {
         take_in(self.registry, object, now, &|leaf| world.used(leaf));
     }
 
-    /// Whether an object's own policy depends on its sizes.
+    /// The sizes of one message as the tables have them; in bytes where two that differ would look
+    /// the same.
+    pub(super) fn sizes<const N: usize>(&self, bytes: [u64; N]) -> [String; N] {
+        let texts = bytes.map(|bytes| size_text(bytes, self.units));
+        let looks_same = |a: usize, b: usize| bytes[a] != bytes[b] && texts[a] == texts[b];
+        match (0..N).any(|a| (0..a).any(|b| looks_same(a, b))) {
+            true => bytes.map(|bytes| format!("{bytes}B")),
+            false => texts,
+        }
+    }
+
+    /// Whether an object's own policy goes by its sizes.
     pub(super) fn follows_size(&self, object: ObjectId) -> bool {
         self.registry.object(object).is_some_and(|object| is_adaptive(self.registry, object))
     }

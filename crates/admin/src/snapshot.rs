@@ -237,8 +237,9 @@ impl Errand<'_> {
             return Ok(());
         }
         let path = path_of(self.registry, volume).unwrap_or_default();
+        let [has, take] = self.sizes([all, size]);
         let text = format!(
-            "{path}: has {all} bytes, and the snapshot's LUNs and files take {size}; grow it with `volume modify -size`"
+            "{path}: has {has}, and the snapshot's LUNs and files take {take}; grow it with `volume modify -size`"
         );
         Err(Obstacle::NoRoom.told(text).given(size).about(path).into())
     }

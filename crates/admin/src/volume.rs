@@ -177,9 +177,10 @@ impl Errand<'_> {
             return Ok(());
         }
         let path = path_of(self.registry, volume).unwrap_or_default();
+        let [taken, given] = self.sizes([taken, size]);
         let text = format!(
-            "{path}: its LUNs and files take {taken} bytes together, which is more than the size of {size} given; \
-             delete some first"
+            "{path}: its LUNs and files take {taken} together, which is more than the size of {given} given; delete \
+             some first"
         );
         Err(Obstacle::BelowContents.told(text).given(size).about(path).into())
     }

@@ -77,9 +77,18 @@ fn a_size_that_cannot_be_is_refused_with_what_it_is_now() {
     let told = bench.refused("lun resize /vol/v/l -size -1GB");
     assert!(told.starts_with("size -1GB of 100003840 bytes now: a LUN or file has from 1 byte"), "{told}");
     let told = bench.refused("lun resize /vol/v/l -size +2GB");
-    assert!(told.contains("are needed; grow it"), "{told}");
+    assert_eq!(
+        told,
+        "s:/vol/v: has 900.0MB left for LUNs and files, 2.00GB more are needed; grow it with `volume modify -size`"
+    );
+    let told = bench.refused("lun create /vol/v/m -size 901MB");
+    assert!(told.contains("has 900.0MB left for LUNs and files, 901.0MB are needed"), "{told}");
+    // What would look the same is told by the byte: the volume has 1 000 001 536, the LUN
+    // 100 003 840 of them, and 900 005 000 more make it one of 1 000 009 728.
+    let told = bench.refused("lun resize /vol/v/l -size +900005000");
+    assert!(told.contains("has 899997696B left for LUNs and files, 900005888B more are needed"), "{told}");
     let told = bench.refused("volume size v -new-size -950MB");
-    assert!(told.contains("take 100003840 bytes together"), "{told}");
+    assert!(told.contains("take 100.0MB together, which is more than the size of 50.00MB given"), "{told}");
     let told = bench.refused("volume size v -new-size +x");
     assert!(told.contains("-new-size: \"+x\" is not a size"), "{told}");
 }

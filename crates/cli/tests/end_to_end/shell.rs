@@ -100,7 +100,7 @@ fn what_cannot_be_is_refused_and_nothing_changes() {
         ("volume create -vserver svm01 -volume vol1", "in use"),
         ("volume create -vserver svm01 -volume v -size 10XB", "\"10XB\" is not a size"),
         ("volume modify -volume vol9 -vserver svm01 -size 1GB", "no volume vol9; it has: vol1"),
-        ("volume modify -volume vol1 -vserver svm01 -size 1MB", "its LUNs and files take 8388608 bytes"),
+        ("volume modify -volume vol1 -vserver svm01 -size 1MB", "its LUNs and files take 8.39MB together"),
         ("volume modify -volume vol1 -vserver svm01 -qos-policy-group nope", "nope"),
         ("lun create -vserver svm01 -path /vol/vol9/lun1 -size 1MB", "vol9"),
         ("lun create -vserver svm01 -path /vol/vol1/lun2 -size 1GB", "are needed; grow it"),

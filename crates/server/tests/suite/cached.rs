@@ -274,10 +274,16 @@ fn what_cannot_be_is_refused_in_a_line_and_changes_nothing() {
     run(&mut server, "cache partition create one -size 1MiB -volumes db");
     let no = |line: &str, server: &mut Server| refused(server, line);
     for (line, words) in [
-        ("cache partition create two -size 2MiB", "size 2MiB: the cache has 1048576 of its 2097152 bytes left for it"),
+        (
+            "cache partition create two -size 2MiB",
+            "size 2MiB: the other partitions leave 1.05MB of the cache's 2.10MB; give less, or make one of them smaller",
+        ),
         ("cache partition create two -size 0", "size 0B: a partition has a page of 4096 bytes at least"),
         ("cache partition modify one -size 0KB", "size 0KB: a partition has a page of 4096 bytes at least"),
-        ("cache partition modify one -size 3MiB", "size 3MiB: the cache has 2097152 of its 2097152 bytes left for it"),
+        (
+            "cache partition modify one -size 3MiB",
+            "size 3MiB: the other partitions leave 2.10MB of the cache's 2.10MB; give less, or make one of them smaller",
+        ),
         (
             "cache partition create two -size 4KiB -volumes vol1,db",
             "volume svm01:db is in partition one, and in one at most; take it out there first with `cache partition \

@@ -313,7 +313,7 @@ fn a_full_volume_takes_nothing_more_until_something_goes() {
     assert_eq!(client.write_all(two, 0, &[2; 1_100_000][..1 << 20], Stable::Unstable), Err(Status::NoSpace));
     assert_eq!(client.attributes(two).unwrap().size, 0, "nothing of it was written");
     let refused = server.control.execute("lun create /vol/small/m -size 2MB").unwrap_err().to_string();
-    assert!(refused.contains("bytes left for LUNs and files"), "{refused}");
+    assert!(refused.contains(" left for LUNs and files"), "{refused}");
     client.remove(top, b"one").unwrap();
     client.write_all(two, 0, &[2; 1 << 20], Stable::File).unwrap();
     let free = client.call(&Call::FsStat(top), &[], |reply| match reply {

@@ -102,7 +102,7 @@ fn what_is_refused_is_said_and_changes_nothing() {
         ("lun create /vol/vol2/q9/l -vserver svm01 -size 1MB", &["q9", "no such object", "(code 4)"]),
         (
             "volume file create /big -volume vol2 -vserver svm01 -size 1GB",
-            &["vol2", "1000001536", "volume modify -size"],
+            &["vol2", "1.00GB are needed", "volume modify -size"],
         ),
         (
             "lun modify /vol/vol2/lun1 -vserver svm01 -size 1MB",
