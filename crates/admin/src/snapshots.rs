@@ -32,7 +32,7 @@ pub struct SnapshotLeaf {
 /// A snapshot of a volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Its number, which is never reused.
+    /// Its number: one more than the newest had when it was made.
     pub id: u32,
     /// The volume.
     pub volume: ObjectId,

@@ -28,7 +28,7 @@ impl VolumeSnapshots {
 }
 
 const FIELDS: &[Field<u32>] = &[
-    key("uuid", |_, id| Some(uuid(id).into())),
+    key("uuid", |view, id| Some(uuid(snapshot(view, id)?).into())),
     key("name", |view, id| Some(snapshot(view, id)?.name.as_str().into())),
     known("volume", |view, id| Some(view.name_value(snapshot(view, id)?.volume))).of(Kind::Named),
     known("svm", |view, id| Some(view.name_value(view.registry().svm_of(snapshot(view, id)?.volume)?))).of(Kind::Named),
@@ -44,9 +44,12 @@ fn snapshot<'a>(view: &View<'a>, id: u32) -> Option<&'a Snapshot> {
     view.administration.snapshots.get(id)
 }
 
-/// The identifier of a snapshot; its fixed bits differ from those of objects.
-fn uuid(id: u32) -> String {
-    admin::uuid_text(0x5ea1_a112_0000_8000_8000_0000_0000_0000 | u128::from(id))
+/// The identifier of a snapshot; its fixed bits differ from those of objects. The number of the
+/// newest snapshot is given again once that is deleted, so the time of creation is part of it.
+fn uuid(snapshot: &Snapshot) -> String {
+    let created = snapshot.created as u32;
+    let [high, low] = [created >> 16, created & 0xffff].map(u128::from);
+    admin::uuid_text(0x5ea1_a112_0000_8000_8000_0000_0000_0000 | high << 80 | low << 32 | u128::from(snapshot.id))
 }
 
 const SETTINGS: &[Setting] = &[setting("name", Takes::Text, Place::RequiredAndPatch)];
@@ -73,11 +76,11 @@ impl Resource for VolumeSnapshots {
     }
 
     fn find(&self, view: &View<'_>, key: &str) -> Option<u32> {
-        self.items(view).into_iter().find(|id| uuid(*id) == key)
+        view.administration.snapshots.of(self.volume).find(|snapshot| uuid(snapshot) == key).map(|snapshot| snapshot.id)
     }
 
-    fn key(&self, _: &View<'_>, item: u32) -> String {
-        uuid(item)
+    fn key(&self, view: &View<'_>, item: u32) -> String {
+        snapshot(view, item).map(uuid).unwrap_or_default()
     }
 
     fn svm(&self, view: &View<'_>, _: u32) -> Option<ObjectId> {
