@@ -20,15 +20,17 @@ use crate::tuning::Settings;
 /// The ticket of a request that was refused at once: there is nothing to cancel.
 const REFUSED: Ticket = Ticket(u64::MAX);
 
-/// The bit that the tags of requests given to [`Gate::pass`] have.
-pub const PASSING: u64 = 1 << 63;
+/// The bit that tags of the owner's own requests have, and no other's: objects' accounts leave them
+/// out, whether they pass the gate or go through it as their object's.
+pub const OWN: u64 = 1 << 63;
 
 /// Quality of service around a target. Many objects, one scheduler, one backend: requests carry
 /// their object, and the inner target routes them.
 ///
 /// Completions that come back tell the time waited here (`queued`), the time in the inner target
 /// (`service`) and what held the request back last (`cause`). A request for an object that the gate
-/// does not know ends with [`Fault::Invalid`].
+/// does not know ends with [`Fault::Invalid`]. One whose tag has the bit [`OWN`] is held and
+/// charged like any other, and objects' accounts leave it out.
 ///
 /// Work is bounded: a `submit` is one step, a `poll` at most [`Settings::steps_per_poll`] of them
 /// besides what the inner target does; if more is to be done, [`Target::next_wakeup`] says
@@ -69,12 +71,11 @@ impl<T: Target> Gate<T> {
         &mut self.inner
     }
 
-    /// Hands a request of the owner's own straight to the target behind the gate: no policy holds
-    /// it, and no account counts it. Its completion comes like all others, and the ticket is the
-    /// target's own. Its tag has the bit [`PASSING`], which tells the two kinds of completions
-    /// apart.
+    /// Hands a request of the owner's own to the target behind the gate at once: no policy holds
+    /// it, and no account has it. Its completion comes as all others do; the ticket is the target's
+    /// own. Its tag has the bit [`OWN`], which tells the two kinds apart on the way back.
     pub fn pass(&mut self, now: Time, request: Request) -> Submitted {
-        assert!(request.tag & PASSING != 0, "the tag of a request that passes has its bit");
+        assert!(request.tag & OWN != 0, "the tag of a request that passes has the owner's bit");
         self.inner.submit(now, request)
     }
 
@@ -198,7 +199,7 @@ impl<T: Target> Target for Gate<T> {
         }
         self.due.set(None);
         self.scheduler.begin_poll();
-        for completion in out[first..].iter_mut().filter(|completion| completion.tag & PASSING == 0) {
+        for completion in out[first..].iter_mut().filter(|completion| completion.tag & OWN == 0) {
             self.scheduler.finish(completion);
         }
         while let Some(pick) = self.scheduler.pick() {

@@ -31,7 +31,7 @@ pub use account::{Bin, FloorState, GateStatus, GroupAccount, ObjectAccount, Pass
 pub use adaptive::{Allocation, Density, Evaluation, Per, Size, SizeUnit, Units};
 pub use credit::{CreditLimit, CreditMeter};
 pub use edit::{Burst, Ceiling, Edit, EditError, Floor, GroupId, Limits};
-pub use gate::{Gate, PASSING};
+pub use gate::{Gate, OWN};
 pub use group::{BUILT_IN_GROUPS, Group, GroupClass, smallest_built_in};
 pub use object::{Membership, Object, ObjectKind};
 pub use policy::{AdaptivePolicy, BlockSize, BurstKnobs, CREDIT_DURATION, FixedPolicy, Policy, Rates};

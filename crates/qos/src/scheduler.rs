@@ -316,18 +316,27 @@ impl Scheduler {
         let now = self.now;
         let node = &mut self.nodes[leaf];
         node.outstanding += 1;
-        if node.meter == NONE {
-            node.meter = self.meters.add(Meter::new(now, leaf));
-            self.metered.push(node.meter);
+        if !job.is_own() {
+            if node.meter == NONE {
+                node.meter = self.meters.add(Meter::new(now, leaf));
+                self.metered.push(node.meter);
+            }
+            self.meters[node.meter].arrived(now);
         }
-        self.meters[node.meter].arrived(now);
         if node.path.counted_above != Path::UNCOUNTED {
             self.count_outstanding(leaf);
         }
         slot
     }
 
-    /// The gate's ticket for a request, which is also its tag at the backend.
+    /// Where a request is counted for its object's account, if it is.
+    #[inline]
+    fn meter_of(&mut self, job: u32) -> Option<&mut Meter> {
+        let job = &self.jobs[job];
+        if job.is_own() { None } else { Some(&mut self.meters[self.nodes[job.node].meter]) }
+    }
+
+    /// The gate's ticket for a request, and the tag under which the backend knows it.
     #[inline]
     pub fn token(&self, job: u32) -> u64 {
         Job::token(job, self.jobs[job].age)
@@ -341,8 +350,10 @@ impl Scheduler {
 
     /// A request of [`Admission::Wait`] or `Spill` begins to wait.
     pub fn wait(&mut self, job: u32, request: Request, spill: bool) {
-        let meter = self.nodes[self.jobs[job].node].meter;
-        self.meters[meter].waits(self.now);
+        let now = self.now;
+        if let Some(meter) = self.meter_of(job) {
+            meter.waits(now);
+        }
         if spill {
             self.spill(job);
         } else {

@@ -5,9 +5,9 @@
 //!   session ──► FileTree (names, places) ──► commands ──► gate ──► the volume's tree in the maps
 //!      └─ waits for a record ◄── durable ◄────────────────────┘
 //! ```
-//! A command writes what clients changed, and is a request of the volume like any other: ceilings
-//! and floors apply to it. If an administrator's command waits for a volume's records, they bypass
-//! the policies, and so do the reads of such a command: all administration would wait with it.
+//! A command is for what clients changed. Ceilings and floors hold for it as for any request of the
+//! volume, and no statistics have it. Where an administrator's command waits for a volume's
+//! records, and for what such a one reads, no policy holds: all of them would wait with it.
 //! Clients' reads and writes of files' data do not come here.
 
 mod following;
@@ -34,7 +34,7 @@ use uring::Io;
 
 /// Requests of this module have this in place of a session's number in the high half of their tags.
 pub(crate) const FILES: u32 = u32::MAX;
-const _: () = assert!((FILES as u64) << 32 & qos::PASSING != 0, "they pass the gate");
+const _: () = assert!((FILES as u64) << 32 & qos::OWN != 0, "they may pass the gate, and no account has them");
 
 /// The files of one volume.
 pub(crate) struct OneVolume {

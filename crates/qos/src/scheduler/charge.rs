@@ -60,7 +60,9 @@ impl Scheduler {
         let (kind, best_effort) = (job.kind, job.best_effort);
         self.flying += 1;
         self.floors.started(now, cost, best_effort);
-        self.meters[self.nodes[leaf].meter].dispatched(kind, bytes);
+        if let Some(meter) = self.meter_of(pick.job) {
+            meter.dispatched(kind, bytes);
+        }
         if pick.warrant != Warrant::Free || was != Stage::Open {
             self.charge(pick, was, leaf, bytes);
         }
@@ -168,7 +170,7 @@ impl Scheduler {
     /// then on for whatever held back the root.
     fn book_wait(&mut self, job: u32, latest: Latest) {
         let now = self.now;
-        let (leaf, arrived) = (self.jobs[job].node, self.jobs[job].arrived);
+        let arrived = self.jobs[job].arrived;
         let (held_at, held) = self.root_held;
         let limit = self.cause(latest);
         let after = if held_at >= latest.until && held != Cause::Nothing {
@@ -178,13 +180,14 @@ impl Scheduler {
         } else {
             Cause::Turn
         };
-        let meter = &mut self.meters[self.nodes[leaf].meter];
-        meter.waited(now);
-        if after == limit {
-            meter.book(arrived, now, after);
-        } else {
-            meter.book(arrived, latest.until, limit);
-            meter.book(latest.until, now, after);
+        if let Some(meter) = self.meter_of(job) {
+            meter.waited(now);
+            if after == limit {
+                meter.book(arrived, now, after);
+            } else {
+                meter.book(arrived, latest.until, limit);
+                meter.book(latest.until, now, after);
+            }
         }
         if now > arrived {
             self.jobs[job].cause = after;

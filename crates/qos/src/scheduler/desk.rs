@@ -179,7 +179,10 @@ impl Scheduler {
             return;
         }
         let job = &self.jobs[node.head];
-        let mut read = job.arrived.as_nanos() ^ u64::from(job.node) ^ self.meters[node.meter].fetch();
+        let mut read = job.arrived.as_nanos() ^ u64::from(job.node);
+        if let Some(meter) = self.meters.get(node.meter) {
+            read ^= meter.fetch();
+        }
         if let Some(limit) = self.limits.get(node.limit) {
             read ^= limit.fetch();
         }

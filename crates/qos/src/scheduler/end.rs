@@ -34,15 +34,14 @@ impl Scheduler {
         if job.cause != Cause::Nothing || inner == Span::ZERO {
             completion.cause = job.cause;
         }
-        let (leaf, epoch) = (job.node, job.epoch);
         let response = completion.end.since(job.arrived);
         let served = Served { bytes: job.bytes, service: took, response };
         self.flying -= 1;
         self.backend_full = false;
         self.pace.count(self.now, job.bytes);
         let (cost, best_effort) = (job::cost(job.bytes), job.best_effort);
+        let has_floor = self.leave_node(slot, completion, Some(served));
         self.jobs.free(slot);
-        let has_floor = self.leave_node(leaf, epoch, completion, Some(served));
         self.floors.ended(self.now, End { cost, best_effort, has_floor });
     }
 
@@ -72,30 +71,35 @@ impl Scheduler {
         }
         let job = &mut self.jobs[slot];
         job.stage = Stage::Ended;
-        let (leaf, epoch, arrived) = (job.node, job.epoch, job.arrived);
+        let arrived = job.arrived;
         if let Some(mut request) = job.request.take() {
             request.tag = job.tag;
             let mut completion = Completion::refuse(request, self.now, Fault::Gone);
             (completion.queued, completion.cause) = (self.now.since(arrived), cause);
-            let meter = &mut self.meters[self.nodes[leaf].meter];
-            meter.waited(self.now);
-            meter.book(arrived, self.now, cause);
+            let now = self.now;
+            if let Some(meter) = self.meter_of(slot) {
+                meter.waited(now);
+                meter.book(arrived, now, cause);
+            }
+            self.leave_node(slot, &completion, None);
             self.jobs.free(slot);
-            self.leave_node(leaf, epoch, &completion, None);
             self.ended.push(completion);
         }
     }
 
-    /// Takes a request off its node, and off its path's counts if there are any. True if a floor is
-    /// on the path.
+    /// One request less at its node; counted along its path where that is done. Tells whether a
+    /// floor is there.
     #[inline]
-    fn leave_node(&mut self, leaf: u32, epoch: u32, completion: &Completion, served: Option<Served>) -> bool {
+    fn leave_node(&mut self, slot: u32, completion: &Completion, served: Option<Served>) -> bool {
+        let now = self.now;
+        let Job { node: leaf, epoch, .. } = self.jobs[slot];
         let is_counted = self.path(leaf).counted_above != Path::UNCOUNTED;
         let has_floor = is_counted && self.count_end(leaf, epoch, served);
+        if let Some(meter) = self.meter_of(slot) {
+            meter.ended(now, completion.queued, completion.service, completion.result.is_err());
+        }
         let node = &mut self.nodes[leaf];
         node.outstanding -= 1;
-        let meter = &mut self.meters[node.meter];
-        meter.ended(self.now, completion.queued, completion.service, completion.result.is_err());
         if node.dead && node.outstanding == 0 {
             self.free_dead(leaf);
         }

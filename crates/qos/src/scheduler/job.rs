@@ -2,6 +2,7 @@
 
 use block::{Cause, OpKind, Request, Ticket, Time};
 
+use crate::gate::OWN;
 use crate::slab::NONE;
 
 /// Where a request is.
@@ -88,8 +89,14 @@ pub(crate) fn counted(request: &Request) -> u64 {
 }
 
 impl Job {
-    /// The greatest age, and the mask for ages: no token has the bit [`crate::PASSING`].
-    pub const AGE_MAX: u32 = (crate::PASSING >> 32) as u32 - 1;
+    /// The greatest age: with it a token has no [`OWN`].
+    pub const AGE_MAX: u32 = (OWN >> 32) as u32 - 1;
+
+    /// Whether it is the owner's own, which no object's account has.
+    #[inline]
+    pub fn is_own(&self) -> bool {
+        self.tag & OWN != 0
+    }
 
     /// The tag under which the inner target knows a request, which is also the gate's ticket for
     /// it.

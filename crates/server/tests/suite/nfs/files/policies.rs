@@ -197,3 +197,37 @@ fn an_administrator_waits_for_no_ceiling() {
     drop((client, maker, waits));
     server.until_empty();
 }
+
+/// No account has the records of what clients change of a volume's names, nor what an
+/// administrator's command needs of its files; what clients write to files is there.
+#[test]
+fn records_of_names_are_not_counted() {
+    let mut server = start(BACKENDS[0], limits());
+    let mut client = Client::connect(&server);
+    let top = client.mount("/vol1").unwrap();
+    server.account();
+    for name in [b"a", b"b", b"c"] {
+        client.create(top, name).unwrap();
+    }
+    let policy = "qos policy-group create wide -vserver svm01 -max-throughput 100000IOPS";
+    run(
+        &mut server,
+        &[
+            policy,
+            "volume modify vol1 -qos-policy-group wide",
+            "volume qtree create -vserver svm01 -volume vol1 -qtree q",
+            "volume clone create -flexclone c -parent-volume vol1",
+            "volume modify vol1 -unix-permissions 0777",
+        ],
+    );
+    let file = client.create(top, b"d").unwrap();
+    let counted = |server: &mut Server| {
+        let said = server.account().said;
+        said.iter().map(|said| (said.dispatched().ops, said.completed)).fold((0, 0), |a, b| (a.0 + b.0, a.1 + b.1))
+    };
+    assert_eq!(counted(&mut server), (0, 0));
+    client.write_all(file, 0, &[1; 8192], Stable::File).unwrap();
+    let (dispatched, completed) = counted(&mut server);
+    assert!(dispatched > 0 && completed > 0);
+    end(server, client, "not counted");
+}
