@@ -197,9 +197,9 @@ impl Classes {
         Ok(Classes { currency, month_hours, classes })
     }
 
-    /// The class whose policy group in an SVM has that name, or that has the name itself.
+    /// The class whose policy group in an SVM has that name.
     pub fn of_policy(&self, policy: &str, svm: &str) -> Option<&Class> {
-        self.classes.iter().find(|class| class.policy(svm) == policy || class.name == policy)
+        self.classes.iter().find(|class| class.policy(svm) == policy)
     }
 }
 
@@ -263,8 +263,11 @@ mod tests {
         assert_eq!((gold.expected_space, gold.peak_space), (Space::AllocatedSpace, Space::UsedSpace));
         assert_eq!((gold.absolute_min_iops, gold.latency_ms, gold.price_per_tb), (None, None, 0.0));
         assert_eq!(gold.policy("svm.01"), "gold-svm_01");
-        assert!(classes.of_policy("gold-svm01", "svm01").is_some() && classes.of_policy("gold", "svm01").is_some());
-        assert!(classes.of_policy("gold-svm01", "svm02").is_none());
+        assert!(
+            classes.of_policy("gold-svm01", "svm01").is_some() && classes.of_policy("gold-svm01", "svm02").is_none()
+        );
+        // A group that somebody made by the class's bare name promises whatever they gave it.
+        assert!(classes.of_policy("gold", "svm01").is_none());
     }
 
     #[test]
