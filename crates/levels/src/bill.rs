@@ -3,11 +3,12 @@
 //! ```text
 //!   price = (price of a TB × TB + price of an IOPS × promised IOPS) × hours / hours of a month
 //! ```
-//! TB and promised IOPS are means over the time in which a server ran and knew the volume. Each
-//! line is rounded to a hundredth once, and totals are sums of the printed figures.
+//! TB and promised IOPS are means over the time in which a server ran and knew the volume; those of
+//! several lines together are over the time in which one ran. Each line is rounded to a hundredth
+//! once, and prices together are sums of what is printed.
 
 use crate::class::{Class, Classes, Space};
-use crate::line::{Hour, Line, lines};
+use crate::line::{Hour, Line, covered_seconds, lines};
 
 /// A period, in seconds since 1970.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -39,7 +40,9 @@ pub struct Bill {
     pub currency: String,
     /// Hours of a month.
     pub month_hours: f64,
-    /// The lines, by SVM, volume and policy.
+    /// Seconds of the period in which a server ran, as far as any volume tells.
+    pub covered_seconds: u64,
+    /// By SVM, volume and policy.
     pub lines: Vec<Billed>,
 }
 
@@ -63,9 +66,14 @@ impl Bill {
     /// The bill for the hours that begin in a period.
     pub fn of(classes: &Classes, period: Period, hours: impl IntoIterator<Item = Hour>) -> Bill {
         let within = period.hours();
-        let lines = lines(hours.into_iter().filter(|hour| within.contains(&hour.hour)));
-        let lines = lines.into_iter().map(|line| billed(classes, line)).collect();
-        Bill { period, currency: classes.currency.clone(), month_hours: classes.month_hours, lines }
+        let hours: Vec<Hour> = hours.into_iter().filter(|hour| within.contains(&hour.hour)).collect();
+        Bill {
+            period,
+            currency: classes.currency.clone(),
+            month_hours: classes.month_hours,
+            covered_seconds: covered_seconds(&hours),
+            lines: lines(hours).into_iter().map(|line| billed(classes, line)).collect(),
+        }
     }
 
     /// Its SVMs, in order, with their lines.
@@ -73,9 +81,12 @@ impl Bill {
         self.lines.chunk_by(|one, other| one.line.svm == other.line.svm).map(|own| (&*own[0].line.svm, own)).collect()
     }
 
-    /// Seconds in which a server ran: the most of any line.
-    pub fn covered_seconds(&self) -> u64 {
-        self.lines.iter().map(|billed| billed.line.seconds).max().unwrap_or(0)
+    /// What several of its lines come to over the time in which a server ran. A volume counts for
+    /// as long as it was there, and one that has a line under each of its classes counts once.
+    pub fn together(&self, lines: &[Billed]) -> Line {
+        let mut together = Line { seconds: self.covered_seconds, ..Line::default() };
+        lines.iter().for_each(|billed| together.sums.add(&billed.line.sums));
+        together
     }
 }
 
@@ -185,7 +196,7 @@ pub(crate) mod tests {
             bill.svms().iter().map(|(svm, lines)| (*svm, lines.len())).collect::<Vec<_>>(),
             [("svm01", 1), ("svm02", 2)]
         );
-        assert_eq!(bill.covered_seconds(), 730 * 3600);
+        assert_eq!(bill.covered_seconds, 730 * 3600);
     }
 
     /// Hours outside of the period are not billed, and an hour in which a server ran for half of
@@ -202,7 +213,29 @@ pub(crate) mod tests {
         let bill = Bill::of(&classes, Period { from: 102 * 3600, to: 106 * 3600 }, kept);
         // 3.5 of 730 hours at 2000 a month: 9.589.
         assert_eq!((bill.lines[0].line.hours, bill.lines[0].hundredths), (4, 959));
-        assert_eq!((bill.lines[0].line.promised_iops(), bill.covered_seconds()), (20_000.0, 7 * 1800));
+        assert_eq!((bill.lines[0].line.promised_iops(), bill.covered_seconds), (20_000.0, 7 * 1800));
         assert_eq!(bill.period.length_hours(), 4.0);
+    }
+
+    /// A volume of 10 TB that does 12 000 IOPS and comes under bronze after five of ten hours is
+    /// one volume: together 10 TB, the mean of both promises, and all ten hours were kept.
+    #[test]
+    fn a_volume_that_changes_its_class_counts_once() {
+        let classes = Classes::read(CLASSES).unwrap();
+        let mut kept = hours(10);
+        kept.retain(|hour| hour.svm == "svm01");
+        kept.iter_mut().filter(|hour| hour.hour >= 105 && hour.is_volume).for_each(|hour| {
+            hour.policy = "bronze-svm01".into();
+            hour.sums.floor_ops = 3600 * 2_500;
+        });
+        let bill = Bill::of(&classes, Period { from: 100 * 3600, to: 110 * 3600 }, kept);
+        assert_eq!(
+            bill.lines.iter().map(|b| (b.class.as_str(), b.line.hours)).collect::<Vec<_>>(),
+            [("bronze", 5), ("gold", 5)]
+        );
+        assert_eq!(bill.covered_seconds, 36_000);
+        let together = bill.together(&bill.lines);
+        assert!((together.allocated_tb() - 10.0).abs() < 1e-6, "{}", together.allocated_tb());
+        assert_eq!((together.promised_iops(), together.used_iops()), (11_250.0, 12_000.0));
     }
 }

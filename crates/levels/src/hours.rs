@@ -146,7 +146,7 @@ pub struct Kept<'a> {
     pub volume: &'a str,
     /// The object's path, as administrators write it.
     pub path: &'a str,
-    /// The policy group that it is in itself; empty if none.
+    /// The policy group that it is in, itself or with what holds it in its volume; empty without.
     pub policy: &'a str,
 }
 

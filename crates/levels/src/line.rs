@@ -1,6 +1,6 @@
 //! What a volume was promised and got under a policy, computed from the hours of its objects.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 /// What was done and promised, as sums that add up over objects and over time.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct Hour {
     pub hour: u64,
     /// The object's number in its pool; 0 if unknown.
     pub object: u64,
-    /// The object's path, as administrators write it.
+    /// All of it, as administrators write it: `svm01:/vol/db/lun1`.
     pub path: String,
     /// Its SVM.
     pub svm: String,
@@ -42,7 +42,7 @@ pub struct Hour {
     pub volume: String,
     /// Whether it is the volume itself.
     pub is_volume: bool,
-    /// The policy group that it is in itself; empty if none.
+    /// The policy group that it is in, itself or with what holds it in its volume; empty without.
     pub policy: String,
     /// Seconds that the record covers.
     pub seconds: u64,
@@ -72,8 +72,8 @@ pub struct Line {
 }
 
 impl Sums {
-    /// Adds other sums.
-    fn add(&mut self, other: &Sums) {
+    /// Adds another one's.
+    pub(crate) fn add(&mut self, other: &Sums) {
         for (sum, more) in [
             (&mut self.floor_ops, other.floor_ops),
             (&mut self.allocated_mib_s, other.allocated_mib_s),
@@ -144,64 +144,86 @@ impl Line {
     }
 }
 
-/// Volumes by SVM and name, with a line for each policy that they had. Objects in a volume without
-/// a policy of their own count for the volume's policy. The promises of a volume and of its
-/// contents overlap, so the larger counts.
+/// The volumes by SVM and name, under each policy that they had. The promise of a volume and of
+/// what is in it are one, of which the larger counts.
 pub fn lines(hours: impl IntoIterator<Item = Hour>) -> Vec<Line> {
     let mut by_hour: BTreeMap<(String, String, u64), Vec<Hour>> = BTreeMap::new();
     for hour in hours.into_iter().filter(|hour| !hour.volume.is_empty()) {
         by_hour.entry((hour.svm.clone(), hour.volume.clone(), hour.hour)).or_default().push(hour);
     }
     let mut lines: BTreeMap<(String, String, String), Line> = BTreeMap::new();
-    for ((svm, volume, _), objects) in by_hour {
-        for (policy, hour) in of_one_hour(&objects) {
-            let line = lines.entry((svm.clone(), volume.clone(), policy.clone())).or_insert_with(|| Line {
+    for ((svm, volume, _), rows) in by_hour {
+        for (policy, rows) in by_policy(&rows) {
+            let line = lines.entry((svm.clone(), volume.clone(), policy.to_owned())).or_insert_with(|| Line {
                 svm: svm.clone(),
                 volume: volume.clone(),
-                policy,
+                policy: policy.to_owned(),
                 ..Line::default()
             });
-            line.add_hour(&hour);
+            line.add_hour(&of_one_hour(&rows));
         }
     }
     lines.into_values().collect()
 }
 
-/// What the objects of one volume did in an hour, by policy.
-fn of_one_hour(objects: &[Hour]) -> BTreeMap<String, Line> {
-    // If the volume's policy changed within the hour, its contents count for the policy that it had
-    // for longest.
-    let volumes = || objects.iter().filter(|object| object.is_volume);
-    let of_volume = volumes().max_by_key(|volume| volume.seconds).map_or("", |volume| volume.policy.as_str());
-    let has_volume = volumes().next().is_some();
-    let mut found: BTreeMap<String, Line> = BTreeMap::new();
-    let mut within: BTreeMap<String, u64> = BTreeMap::new();
-    for object in objects {
-        let is_own = object.is_volume || !object.policy.is_empty();
-        let policy = if is_own { object.policy.as_str() } else { of_volume };
-        let line = found.entry(policy.to_owned()).or_default();
-        line.seconds = line.seconds.max(object.seconds);
-        // Space counts for the object with the policy; without a record of the volume, for its
-        // contents.
-        let has_space = is_own || !has_volume;
-        let mut sums = object.sums;
-        if !has_space {
-            (sums.allocated_mib_s, sums.used_mib_s) = (0, 0);
-        }
-        if !object.is_volume {
-            sums.floor_ops = 0;
-        }
-        line.sums.add(&sums);
-        if !object.is_volume {
-            *within.entry(policy.to_owned()).or_default() += object.sums.floor_ops;
-        }
+/// Seconds in which a server ran: of each hour those of the volume that was there longest, whatever
+/// policies it had.
+pub fn covered_seconds(hours: &[Hour]) -> u64 {
+    let mut by_hour: BTreeMap<u64, BTreeMap<(&str, &str), Vec<&Hour>>> = BTreeMap::new();
+    for hour in hours.iter().filter(|hour| !hour.volume.is_empty()) {
+        by_hour.entry(hour.hour).or_default().entry((&hour.svm, &hour.volume)).or_default().push(hour);
     }
-    for (policy, floor) in within {
-        if let Some(line) = found.get_mut(&policy) {
-            line.sums.floor_ops = line.sums.floor_ops.max(floor);
-        }
+    by_hour.values().filter_map(|volumes| volumes.values().map(|rows| seconds(rows)).max()).sum()
+}
+
+/// The rows of a volume in an hour by the policy that they count for. One that names none counts
+/// for what its volume was under, of several policies for the one that the volume had longest.
+fn by_policy(rows: &[Hour]) -> BTreeMap<&str, Vec<&Hour>> {
+    let volumes = || rows.iter().filter(|row| row.is_volume);
+    let longest = volumes().max_by_key(|volume| volume.seconds).map_or("", |volume| &volume.policy);
+    let of_none = if volumes().any(|volume| volume.policy.is_empty()) { "" } else { longest };
+    let mut found: BTreeMap<&str, Vec<&Hour>> = BTreeMap::new();
+    for row in rows {
+        let policy = if row.policy.is_empty() { of_none } else { &row.policy };
+        found.entry(policy).or_default().push(row);
     }
     found
+}
+
+/// What the objects of one volume that are under one policy did in an hour.
+fn of_one_hour(rows: &[&Hour]) -> Line {
+    let has_volume = rows.iter().any(|row| row.is_volume);
+    let paths: BTreeSet<&str> = rows.iter().map(|row| row.path.as_str()).collect();
+    let is_below_another = |path: &str| path.match_indices('/').any(|(at, _)| paths.contains(&path[..at]));
+    let (mut sums, mut floor_within) = (Sums::default(), 0);
+    for row in rows {
+        let mut own = row.sums;
+        // Space is that of who carries the policy: what is in it is a part of it.
+        if !row.is_volume && (has_volume || is_below_another(&row.path)) {
+            (own.allocated_mib_s, own.used_mib_s) = (0, 0);
+        }
+        if !row.is_volume {
+            floor_within += std::mem::take(&mut own.floor_ops);
+        }
+        sums.add(&own);
+    }
+    sums.floor_ops = sums.floor_ops.max(floor_within);
+    Line { seconds: seconds(rows), sums, ..Line::default() }
+}
+
+/// Seconds that rows of a volume and of what is in it are of: those of the volume, which has one
+/// policy after the other, or without it of the object that was there longest.
+fn seconds(rows: &[&Hour]) -> u64 {
+    if rows.iter().any(|row| row.is_volume) {
+        return rows.iter().filter(|row| row.is_volume).map(|row| row.seconds).sum();
+    }
+    let mut by_object: BTreeMap<(u64, &str), u64> = BTreeMap::new();
+    for row in rows {
+        // A number is the same under another name; without a number the name has to do.
+        let name = if row.object == 0 { row.path.as_str() } else { "" };
+        *by_object.entry((row.object, name)).or_default() += row.seconds;
+    }
+    by_object.into_values().max().unwrap_or(0)
 }
 
 #[cfg(test)]
@@ -268,6 +290,70 @@ mod tests {
         assert_eq!(found[1].sums.allocated_mib_s, 5);
         // A volume's floor of two hours' worth covers that of the LUN in it.
         let both = [Hour { sums: Sums { floor_ops: 7200, ..Sums::default() }, ..hour(1, "bronze", true) }, lun];
-        assert_eq!(lines(both)[0].sums.floor_ops, 7200);
+        let both = lines(both)[0].sums;
+        assert_eq!((both.floor_ops, both.allocated_mib_s), (7200, 0), "the LUN's space is the volume's");
+    }
+
+    /// A volume that comes under gold after 1 600 s without a policy, with a LUN that did 10 IOPS
+    /// before and 100 after: each line has its own time, what was done in it, and the size.
+    #[test]
+    fn an_hour_in_which_the_policy_changed_is_parted() {
+        let row = |policy: &str, is_volume, seconds: u64, iops: u64| Hour {
+            path: if is_volume { "s:/vol/v".into() } else { "s:/vol/v/l".into() },
+            object: if is_volume { 1 } else { 2 },
+            seconds,
+            sums: Sums {
+                allocated_mib_s: 1000 * seconds,
+                floor_ops: if is_volume && policy == "gold" { 2000 * seconds } else { 0 },
+                ops: iops * seconds,
+                ..Sums::default()
+            },
+            ..hour(5, policy, is_volume)
+        };
+        let told = |rows: &[Hour]| {
+            let found = lines(rows.to_vec());
+            let told = |line: &Line| {
+                (
+                    line.policy.clone(),
+                    line.seconds,
+                    line.used_iops(),
+                    line.promised_iops(),
+                    line.mean(line.sums.allocated_mib_s),
+                )
+            };
+            (found.iter().map(told).collect::<Vec<_>>(), covered_seconds(rows))
+        };
+        let volume = [row("", true, 1600, 0), row("gold", true, 2000, 0)];
+        let [before, after] = [row("", false, 1600, 10), row("gold", false, 2000, 100)];
+        let rows = [&volume[..], &[before, after]].concat();
+        let expected = vec![("".to_owned(), 1600, 10.0, 0.0, 1000.0), ("gold".to_owned(), 2000, 100.0, 2000.0, 1000.0)];
+        assert_eq!(told(&rows), (expected, 3600));
+        // A LUN that is called otherwise from 600 s on was there all the time, and one that was
+        // there for less does not shorten it; what names no policy is of the longer of the
+        // volume's.
+        let bronze =
+            |object, path: &str, seconds| Hour { object, path: path.into(), ..row("bronze", false, seconds, 0) };
+        let luns = [bronze(3, "s:/vol/v/a", 600), bronze(3, "s:/vol/v/b", 3000), bronze(4, "s:/vol/v/c", 60)];
+        assert_eq!((told(&luns).0[0].1, told(&luns).1), (3600, 3600));
+        let unnamed = [row("iron", true, 1600, 0), row("gold", true, 2000, 0), row("", false, 3600, 50)];
+        let found = lines(unnamed);
+        assert_eq!(
+            (found[0].seconds, found[0].used_iops(), found[0].allocated_tb()),
+            (2000, 90.0, 1000.0 * MIB / 1e12)
+        );
+        assert_eq!((found[1].policy.as_str(), found[1].seconds, found[1].sums.ops), ("iron", 1600, 0));
+    }
+
+    /// A LUN in a qtree that has a policy is of the qtree's line, and its space is not counted
+    /// beside the qtree's.
+    #[test]
+    fn what_is_in_a_qtree_counts_for_its_policy() {
+        let row = |path: &str, mib| Hour {
+            path: path.into(),
+            sums: Sums { allocated_mib_s: mib, ops: 36, ..Sums::default() },
+            ..hour(1, "bronze", false)
+        };
+        let found = lines([row("s:/vol/v/q/l", 5), row("s:/vol/v/q", 7), row("s:/vol/v/q1/l", 11)]);
+        assert_eq!((found[0].sums.allocated_mib_s, found[0].sums.ops), (7 + 11, 3 * 36));
     }
 }

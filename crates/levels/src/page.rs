@@ -84,26 +84,26 @@ fn prices(bill: &Bill) -> Tables {
         TableRow { name: line.volume.clone(), remarks: Vec::new(), cells }
     };
     let group = |(svm, lines): (&str, &[Billed])| {
-        let rows = lines.iter().map(row).chain([together(lines)]);
+        let rows = lines.iter().map(row).chain([together(bill, lines)]);
         Group { name: svm.into(), rows: rows.collect(), remarks: Vec::new() }
     };
     let mut groups: Vec<Group> = bill.svms().into_iter().map(group).collect();
     if groups.len() > 1 {
-        groups.push(Group { name: "All".into(), rows: vec![together(&bill.lines)], remarks: Vec::new() });
+        groups.push(Group { name: "All".into(), rows: vec![together(bill, &bill.lines)], remarks: Vec::new() });
     }
     Tables {
         heading: "The bill".into(),
         tables: vec![Table { columns: columns.map(String::from).into(), groups, ..Table::default() }],
         note: "Held back is the part of requests' time in which ceilings held them. Missed is the part of what was promised that \
-               a volume asked for and did not get. Prices are for the means of TB and promised IOPS over the hours that were \
-               kept."
+               a volume asked for and did not get. Prices are for the means of TB and promised IOPS over the hours in which \
+               the volume was kept; means of several volumes together are over all hours that were kept."
             .into(),
         ..Tables::default()
     }
 }
 
-fn together(lines: &[Billed]) -> TableRow {
-    let cells = [String::new()].into_iter().chain(totals(lines)).map(TableCell::from);
+fn together(bill: &Bill, lines: &[Billed]) -> TableRow {
+    let cells = [String::new()].into_iter().chain(totals(bill, lines)).map(TableCell::from);
     TableRow { name: "together".into(), remarks: Vec::new(), cells: cells.collect() }
 }
 

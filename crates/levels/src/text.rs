@@ -73,7 +73,7 @@ pub(crate) fn period(bill: &Bill) -> String {
         "{} to {} (UTC): {} of {:.1} hours were kept; a month is {} hours",
         day(bill.period.from),
         day(bill.period.to),
-        kept(bill.covered_seconds()),
+        kept(bill.covered_seconds),
         bill.period.length_hours(),
         bill.month_hours
     )
@@ -124,12 +124,12 @@ pub fn table(bill: &Bill) -> String {
         for billed in lines {
             text += &of_line(billed);
         }
-        text += &together(&format!("  {} together", fit(svm, 15)), lines);
+        text += &together(&format!("  {} together", fit(svm, 15)), bill, lines);
     }
     if bill.lines.is_empty() {
         text += "\nNo hour of a volume was kept in this time.\n";
     } else if bill.svms().len() > 1 {
-        text += &format!("\n{}", together("all together", &bill.lines));
+        text += &format!("\n{}", together("all together", bill, &bill.lines));
     }
     text
 }
@@ -177,22 +177,20 @@ pub(crate) fn remarks(billed: &Billed) -> Vec<String> {
 }
 
 /// Means and sums of several lines.
-pub(crate) fn totals(lines: &[Billed]) -> [String; 6] {
-    let all = |of: fn(&Billed) -> f64| lines.iter().map(of).sum::<f64>();
-    let floor: f64 = all(|billed| billed.line.sums.floor_ops as f64);
-    let latency: f64 = all(|billed| billed.line.sums.latency_us as f64);
+pub(crate) fn totals(bill: &Bill, lines: &[Billed]) -> [String; 6] {
+    let all = bill.together(lines);
     [
-        format!("{:.3}", all(|billed| billed.line.allocated_tb())),
-        thousands(all(|billed| billed.line.promised_iops()).round() as u64),
-        thousands(all(|billed| billed.line.used_iops()).round() as u64),
-        percent(all(|billed| billed.line.sums.held_us as f64) / latency.max(1.0)),
-        percent_fine(all(|billed| billed.line.sums.missed_ops as f64) / floor.max(1.0)),
+        format!("{:.3}", all.allocated_tb()),
+        thousands(all.promised_iops().round() as u64),
+        thousands(all.used_iops().round() as u64),
+        percent(all.held()),
+        percent_fine(all.missed()),
         money(sum(lines)),
     ]
 }
 
-fn together(name: &str, lines: &[Billed]) -> String {
-    let [tb, promised, used, held, missed, price] = totals(lines);
+fn together(name: &str, bill: &Bill, lines: &[Billed]) -> String {
+    let [tb, promised, used, held, missed, price] = totals(bill, lines);
     format!("{:<26}{tb:>8}{promised:>9}{used:>9}{held:>8}{missed:>8}{price:>12}\n", fit(name, 26))
 }
 
