@@ -5,13 +5,14 @@
 //! transaction, and is then durable. A server that is killed in between loses that minute. Anybody
 //! may read the file, even while a server writes to it.
 //!
-//! An object is recorded by its number, its name at the time and its policy group. After a rename
-//! or a change of policy it has two rows for that hour. A number that was reused is distinguished
-//! by the name.
+//! An object stands there by its number, by what it was called then and by the policy group that it
+//! was in, itself or with what holds it in its volume: after a rename or under another policy it
+//! has two rows in that hour, and a number that was given anew is another object by its name.
 
 use crate::{CatalogueId, StoreError};
 use history::{Figures, Totals};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row, params_from_iter};
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::path::Path;
 use std::time::Duration;
@@ -52,7 +53,7 @@ pub struct ObjectName {
     pub volume: String,
     /// The whole path, as administrators write it: `svm01:/vol/vol1/lun1`.
     pub path: String,
-    /// Its own policy group; empty if it has none.
+    /// The policy group that it is in, itself or with what holds it in its volume; empty without.
     pub policy: String,
 }
 
@@ -149,26 +150,29 @@ impl HourlyTotals {
     pub fn of(folder: &Path, path: &str, volume: &str, hours: Range<u64>) -> Result<Vec<ObjectHour>, StoreError> {
         let Some(db) = to_read(folder)? else { return Ok(Vec::new()) };
         let mut keys = db.prepare(
-            "SELECT key, path = ?1 OR substr(path, 1, length(?1) + 1) IN (?1 || '/', ?1 || ':') AS within FROM object \
+            "SELECT key, number, path = ?1 OR substr(path, 1, length(?1) + 1) IN (?1 || '/', ?1 || ':') AS within FROM object \
              WHERE path = ?2 OR within",
         )?;
-        let keys: Vec<(i64, bool)> =
-            keys.query_map((path, volume), |row| Ok((row.get(0)?, row.get(1)?)))?.collect::<Result<_, _>>()?;
+        let keys: Vec<(i64, CatalogueId, bool)> = keys
+            .query_map((path, volume), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
+            .collect::<Result<_, _>>()?;
         let columns = Totals::names().collect::<Vec<_>>().join(", ");
         let mut one = db.prepare(&format!("SELECT {columns} FROM hour WHERE hour = ?1 AND object = ?2"))?;
         let mut found = Vec::new();
         for hour in hours {
-            let (mut seconds, mut figures) = (0, None::<Figures>);
-            for &(key, is_within) in &keys {
+            // Rows of one object, under one policy after the other, are one after the other.
+            let (mut seconds, mut figures) = (BTreeMap::<CatalogueId, u64>::new(), None::<Figures>);
+            for &(key, number_of, is_within) in &keys {
                 let totals =
                     one.query_row((hour as i64, key), |row| Totals::try_of(|at| number(row, at))).optional()?;
                 let Some(totals) = totals else { continue };
-                seconds = totals.promise.seconds.max(seconds);
+                *seconds.entry(number_of).or_default() += totals.promise.seconds;
                 if is_within {
                     figures.get_or_insert_default().add(&totals.figures);
                 }
             }
             if let Some(figures) = figures {
+                let seconds = seconds.into_values().max().unwrap_or(0);
                 found.push(ObjectHour { hour, seconds, figures });
             }
         }
@@ -323,6 +327,11 @@ mod tests {
         assert_eq!(of("svm01:/vol/vol1/a"), [(7, 60, 10), (9, 60, 1)]);
         assert_eq!(of("svm01:/vol/vol1/b"), [(7, 60, 5)]);
         assert_eq!(of("svm01").len(), 2);
+        // A volume that had another policy for half of an hour was there for all of it.
+        let mut other = row(7, 3, volume, 0);
+        other.name.policy = "gold".into();
+        totals.add(&[other]).unwrap();
+        assert_eq!(of(volume), [(7, 120, 15), (9, 60, 1)]);
     }
 
     /// A server that is killed has added all of a minute or nothing: the files are read as they are

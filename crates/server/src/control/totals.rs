@@ -1,9 +1,9 @@
 //! Hourly totals by the names of objects: what was done, as collected by the monitor, and what was
 //! promised and used meanwhile. Housekeeping adds them to the pool's `totals.db`.
 //!
-//! Figures get the names and policies that objects have when the figures are collected. That
-//! happens at each addition and before a change (at most once a second), so that an object that is
-//! deleted, renamed or given another policy keeps its earlier figures.
+//! Names and policies are those of the moment when figures are named: at each addition, and before
+//! a change (at most once a second), so that what is deleted, renamed or comes under another
+//! policy, with its volume too, keeps what it did and was promised before.
 
 use super::Control;
 use crate::shard::ShardGone;
@@ -51,8 +51,7 @@ impl Control {
     /// # Errors
     /// The shard is gone.
     pub fn take_totals(&mut self) -> Result<Vec<HourRow>, ShardGone> {
-        let active = self.name_figures();
-        self.promise(&active)?;
+        self.name_figures()?;
         if self.pending.lost > 0 {
             tracing::error!(rows = self.pending.lost, limit = ROWS_MAX, "hourly totals are lost: too many wait");
             self.pending.lost = 0;
@@ -72,13 +71,16 @@ impl Control {
     /// Collects figures under their present names before a change, if totals are collected and no
     /// change did so within the last second.
     pub(super) fn name_before_change(&mut self) {
-        if self.pending.promised.is_some() && self.clock.now().since(self.pending.named) >= NAMED_AGAIN {
-            self.name_figures();
+        if self.pending.promised.is_some()
+            && self.clock.now().since(self.pending.named) >= NAMED_AGAIN
+            && let Err(error) = self.name_figures()
+        {
+            tracing::error!(%error, "hourly totals before a change");
         }
     }
 
-    /// Collects figures under the present names of their objects. Returns the active objects.
-    fn name_figures(&mut self) -> BTreeSet<ObjectId> {
+    /// Gives what was done, and then what was promised meanwhile, the names of now.
+    fn name_figures(&mut self) -> Result<(), ShardGone> {
         let mut active = BTreeSet::new();
         for (hour, object, totals) in self.monitor.take_hours() {
             active.insert(object);
@@ -87,7 +89,7 @@ impl Control {
             }
         }
         self.pending.named = self.clock.now();
-        active
+        self.promise(&active)
     }
 
     /// Adds what was promised since the last count: for volumes, for objects with a policy of their
@@ -149,7 +151,9 @@ impl Control {
     fn object_name(&self, object: ObjectId) -> Option<ObjectName> {
         let registry = &self.administration.registry;
         let of_kind = |kind| registry.path(object).find(|above| above.kind() == kind).map(|above| above.name().into());
-        let group = registry.object(object)?.membership().map(|membership| membership.group);
+        // An SVM's policy is nothing that a volume in it is sold.
+        let mut carriers = registry.path(object).take_while(|on| on.id() == object || on.kind() != ObjectKind::Svm);
+        let group = carriers.find_map(Object::membership).map(|membership| membership.group);
         Some(ObjectName {
             svm: of_kind(ObjectKind::Svm)?,
             volume: of_kind(ObjectKind::Volume).unwrap_or_default(),

@@ -3,6 +3,7 @@
 //! adaptive policies follow what is written; and refused changes have no effect.
 
 mod refusals;
+mod totals;
 
 use crate::support;
 use crate::support::{BACKENDS, Client, LUN, Server, limits, settings};
@@ -384,65 +385,6 @@ fn housekeeping_looks_at_sizes_by_itself() {
     support::wait("the floor followed", || floor() == Some(1048));
     drop(housekeeping);
     assert_eq!(Arc::strong_count(&control), 1);
-}
-
-/// Totals are added to the pool's file at an interval, with the names and the policy that were
-/// valid at the time. What is in the file survives a kill. A deleted volume keeps its figures.
-#[test]
-fn hourly_totals_are_kept_while_the_server_runs() {
-    let mut server = Server::start_under(limits(), settings(BACKENDS[0], &limits()), RegistrySettings::default());
-    run(
-        &mut server.control,
-        &[
-            "qos policy-group create gold -min-throughput 100IOPS -is-shared false",
-            "volume modify vol1 -qos-policy-group gold",
-        ],
-    );
-    let mut client = connect(&server, LUN);
-    let Server { control, dir, .. } = server;
-    let control = Arc::new(Mutex::new(control.with_date(|| 7 * 3600 + 5)));
-    let every = HousekeepingSettings { account: Duration::from_millis(5), sizes: 1000, totals: 3 };
-    let housekeeping = Housekeeping::start(Arc::clone(&control), every).unwrap();
-    let pool = dir.path().join("pool");
-    let kept = || {
-        // As after a kill: only the files, without the server's memory.
-        let copy = tempfile::tempdir().unwrap();
-        for name in ["totals.db", "totals.db-wal"] {
-            let _ = std::fs::copy(pool.join(name), copy.path().join(name));
-        }
-        let mut rows = Vec::new();
-        // Copied in the middle of a write, it may be invalid.
-        let _ = store::HourlyTotals::read(copy.path(), 0..100, &mut |row| rows.push(row));
-        rows
-    };
-    let reads = |path: &str| {
-        let rows = kept();
-        let found = rows.iter().find(|row| row.name.path == path && row.hour == 7);
-        found.map_or((0, String::new()), |row| (row.totals.figures.read_ops, row.name.policy.clone()))
-    };
-    for _ in 0..10 {
-        client.read(0, 4096).unwrap();
-    }
-    support::wait("ten reads are kept", || reads("svm01:/vol/vol1/lun1") == (10, String::new()));
-    let promised = || kept().iter().find(|row| row.name.policy == "gold").map(|row| row.totals.promise);
-    let mut found = None;
-    support::wait("a second is promised", || {
-        found = promised().filter(|promise| promise.seconds > 0);
-        found.is_some()
-    });
-    let promise = found.unwrap();
-    assert_eq!(promise.floor_ops, 100 * promise.seconds);
-    // 10^9 bytes, times the seconds.
-    assert_eq!(promise.allocated_mib_s, (1_000_000_000 * promise.seconds) >> 20);
-    client.read(0, 4096).unwrap();
-    drop(client);
-    // The server adds the rest when it stops.
-    run(&mut control.lock().unwrap(), &["volume rename vol1 -newname old"]);
-    // A second that was incomplete at the rename counts for the new name.
-    drop(housekeeping);
-    let all: u64 = kept().iter().filter(|row| row.hour == 7).map(|row| row.totals.figures.read_ops).sum();
-    assert_eq!(all, 11);
-    assert!(kept().iter().any(|row| row.name.path == "svm01:/vol/old/lun1"), "{:?}", kept());
 }
 
 #[test]
