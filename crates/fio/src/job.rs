@@ -7,8 +7,11 @@ use crate::options::Options;
 /// One clone of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
-    /// Its name.
+    /// Its name, in reports and for those that wait for it.
     pub name: String,
+    /// Its section's name, which its files bear: two sections whose names are set alike have files
+    /// of their own.
+    pub section: String,
     /// Which of the clones of its section, from 0.
     pub number: u32,
     /// Its report group, from 0.
@@ -42,6 +45,6 @@ impl Job {
 
     /// The paths of its files.
     pub fn paths(&self) -> Vec<String> {
-        Namer { target: &self.options.target, job: &self.name, number: self.number }.paths()
+        Namer { target: &self.options.target, section: &self.section, number: self.number }.paths()
     }
 }

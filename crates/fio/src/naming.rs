@@ -1,5 +1,5 @@
 //! Which files a clone uses: `$jobname.$jobnum.$filenum` in its directory, or those that `filename`
-//! names.
+//! names. `$jobname` is the name of the section, whatever `name` says, as in fio.
 //!
 //! Lists are separated by colons; a colon within a name is written `\:`. Names that were given are
 //! shared by all clones, the first `nrfiles` of them where that was said behind them; folders take
@@ -13,8 +13,8 @@ use block::Bytes;
 pub struct Namer<'o> {
     /// Its options.
     pub target: &'o TargetOptions,
-    /// The job's name.
-    pub job: &'o str,
+    /// The name of the job's section.
+    pub section: &'o str,
     /// Which of the clones, from 0.
     pub number: u32,
 }
@@ -41,7 +41,7 @@ impl Namer<'_> {
         // fio knows $jobname, $jobnum and $filenum; an empty format is its old one.
         let format = if format.is_empty() { "$jobname.$jobnum.$filenum" } else { format };
         format
-            .replace("$jobname", self.job)
+            .replace("$jobname", self.section)
             .replace("$jobnum", &self.number.to_string())
             .replace("$filenum", &file.to_string())
     }
@@ -92,7 +92,7 @@ mod tests {
     use super::*;
 
     fn paths(target: &TargetOptions, number: u32) -> Vec<String> {
-        Namer { target, job: "n", number }.paths()
+        Namer { target, section: "n", number }.paths()
     }
 
     /// fio 3.33 made n.0.0 n.0.1 n.0.2 n.1.0 n.1.1 n.1.2 for nrfiles=3 numjobs=2.

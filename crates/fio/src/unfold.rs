@@ -108,6 +108,7 @@ impl Unfolding<'_> {
         over_nfs(&mut own.options);
         let job = Job {
             name,
+            section: section.name.clone(),
             number: 0,
             group: 0,
             stage: 0,

@@ -11,7 +11,7 @@ pub(super) const OPTIONS: &[Definition] = &[
     option(
         "name",
         Form::Text("reader"),
-        "the job's name in reports, and on the command line the start of a job",
+        "the job's name in reports and for wait_for; on the command line the start of a job",
         |o, v| {
             o.name = Some(v.text().to_owned());
             Ok(())
@@ -31,13 +31,18 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.target.directory = Some(v.text().to_owned());
         Ok(())
     }),
-    option("filename_format", Form::Text("$jobname.$jobnum.$filenum"), "how files without a name are named", |o, v| {
-        if v.text().contains("$clientuid") {
-            return Err("$clientuid belongs to fio's client mode, which seawall does not have".into());
-        }
-        o.target.filename_format = v.text().to_owned();
-        Ok(())
-    }),
+    option(
+        "filename_format",
+        Form::Text("$jobname.$jobnum.$filenum"),
+        "how files without a name are named; $jobname is the section",
+        |o, v| {
+            if v.text().contains("$clientuid") {
+                return Err("$clientuid belongs to fio's client mode, which seawall does not have".into());
+            }
+            o.target.filename_format = v.text().to_owned();
+            Ok(())
+        },
+    ),
     option("nrfiles", Form::Whole, "files of each clone; behind filename, how many of those names", |o, v| {
         o.target.nrfiles = v.whole(1, crate::options::FILES_MAX)? as u32;
         Ok(())

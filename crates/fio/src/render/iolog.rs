@@ -10,7 +10,7 @@ use std::fmt::Write as _;
 pub fn recording(job: &Job, outcome: &JobOutcome) -> Option<LogFile> {
     let path = job.recorded_to()?;
     // A place without files has one name all the same.
-    let unnamed = [format!("{}.{}.0", job.name, job.number)];
+    let unnamed = [format!("{}.{}.0", job.section, job.number)];
     let files = if outcome.files.is_empty() { &unnamed[..] } else { &outcome.files };
     let mut text = String::from("fio version 3 iolog\n");
     for (action, at) in [("add", 0), ("open", 0)] {

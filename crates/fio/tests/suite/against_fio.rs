@@ -286,3 +286,28 @@ fn entries_and_groups_are_fios() {
     };
     assert_eq!(bare(&ours), bare(&theirs), "{:?}", names(&theirs));
 }
+
+/// Files bear the name of their section; `name` says what reports and `wait_for` call the job, and
+/// two sections may set it alike.
+#[test]
+fn files_bear_the_name_of_their_section() {
+    let file = "[global]\nrw=write\nsize=4k\n[fill]\nname=t\n[scratch]\nname=t\n[third]\nname=x\n\
+                filename_format=$jobname.dat\n[last]\nwait_for=x\n";
+    let expected = ["fill.0.0", "last.0.0", "scratch.0.0", "third.dat"];
+    let world = Given::default().with_text("names.fio", file);
+    let invocation = Invocation::parse(&words("names.fio"), &world).unwrap();
+    let names: Vec<&str> = invocation.jobs.iter().map(|job| job.name.as_str()).collect();
+    assert_eq!(names, ["t", "t", "x", "last"]);
+    let mut paths: Vec<String> = invocation.jobs.iter().flat_map(|job| job.paths()).collect();
+    paths.sort();
+    assert_eq!(paths, expected);
+    if !fio_is_there() {
+        return;
+    }
+    let folder = folder("names");
+    std::fs::write(folder.join("names.fio"), file).unwrap();
+    fio(&folder, &words("names.fio"));
+    for name in expected {
+        assert!(folder.join(name).exists(), "{name}");
+    }
+}
