@@ -95,6 +95,10 @@ struct Pass {
     left: Option<u32>,
     /// Whether the engine has something to do between passes.
     stops: bool,
+    /// Each pass has new files, and begins at their start.
+    renews: bool,
+    /// It goes on within the way where the pass before stopped, and so beyond the end of that way.
+    began_within: bool,
     over: bool,
 }
 
@@ -268,7 +272,12 @@ impl JobStream {
         }
         pass.left = pass.left.map(|left| left - 1);
         (pass.bytes, pass.requests, pass.over) = (0, 0, false);
-        self.restart_walks();
+        // A pass that ended within the way, by its bytes or requests, would else ask for the same
+        // few places over and over.
+        pass.began_within = !pass.renews && !self.chooser.all_ended(&self.walks);
+        if !pass.began_within {
+            self.restart_walks();
+        }
         true
     }
 
@@ -315,7 +324,8 @@ impl JobStream {
         let mut restarted = false;
         loop {
             let Some(file) = self.chooser.next(&mut self.chance) else {
-                let goes_on = self.pass.given || self.pass.left.is_none() && !self.pass.stops;
+                let pass = &self.pass;
+                let goes_on = pass.given || pass.began_within || pass.left.is_none() && !pass.stops;
                 if !goes_on || restarted {
                     return None;
                 }
@@ -361,6 +371,8 @@ impl Pass {
             requests_most: ending.requests.unwrap_or(u64::MAX),
             left: if endless { None } else { Some(passes - 1) },
             stops: spec.verify.as_ref().is_some_and(|verify| verify.reads_back) || spec.layout.renew,
+            renews: spec.layout.renew,
+            began_within: false,
             over: ending.requests == Some(0),
         }
     }
@@ -396,6 +408,11 @@ impl Chooser {
         if self.turns == Turns::Sequential {
             self.current = 0;
         }
+    }
+
+    /// Whether no file's way goes on.
+    fn all_ended(&self, walks: &[Walk]) -> bool {
+        self.ended.iter().zip(walks).all(|(&ended, walk)| ended || walk.is_over())
     }
 
     fn end(&mut self, file: u32) {

@@ -122,6 +122,8 @@ impl Walk {
         };
         match self.order {
             _ if self.strides.is_some() => false,
+            // What is less than a block at the end is no place.
+            Order::Sequential { hole: 0 } => self.cursor.iter().any(|(_, &at)| at + self.least > self.region.len),
             Order::Sequential { .. } => self.cursor.iter().any(|(_, &at)| at >= self.region.len),
             Order::Random { .. } => self.visited.maps.iter().any(is_through),
         }

@@ -282,6 +282,72 @@ fn loops_repeat_and_a_time_based_job_goes_on() {
     assert_eq!(all(&endless, &[REGION], 5000).len(), 5000);
 }
 
+/// The blocks of 4 KiB that a job asks for in a region of `len` bytes, at most `most`.
+fn blocks(spec: &JobSpec, len: u64, most: usize) -> Vec<u64> {
+    all(spec, &[Region { start: 0, len, beyond: 0 }], most).iter().map(|draft| draft.at >> 12).collect()
+}
+
+/// A pass that ends by bytes or requests, before the region does, is followed by one that goes on
+/// behind it; at the region's end the way begins anew, within a pass too. fio 3.33 read blocks 0 to
+/// 15 and 0 to 4 with `size=64k loops=3` and `number_ios=7` or `io_size=28k`, and each of 256
+/// random blocks with `size=1m loops=3 number_ios=100`.
+#[test]
+fn a_pass_goes_on_where_the_one_before_stopped() {
+    let requests = |spec: &mut JobSpec| spec.ending.requests = Some(7);
+    let amount = |spec: &mut JobSpec| spec.ending.amount = Some(Amount::Bytes(Bytes::kib(28)));
+    let expected: Vec<u64> = (0..16).chain(0..5).collect();
+    for ends in [requests, amount] {
+        let three = spec(|spec| {
+            ends(spec);
+            spec.ending.loops = 3;
+        });
+        assert_eq!(blocks(&three, 64 << 10, 100), expected);
+        let endless = spec(|spec| {
+            ends(spec);
+            (spec.ending.time_based, spec.ending.runtime) = (true, Some(block::Span::SECOND));
+        });
+        assert_eq!(blocks(&endless, 64 << 10, 21), expected);
+    }
+    let random = spec(|spec| {
+        spec.reach.order = Order::RANDOM;
+        (spec.ending.requests, spec.ending.loops) = (Some(100), 3);
+    });
+    let mut places = blocks(&random, 1 << 20, 1000);
+    assert_eq!(places.len(), 300);
+    places.truncate(256);
+    places.sort_unstable();
+    assert_eq!(places, (0..256).collect::<Vec<_>>());
+}
+
+/// Reads and writes go in order each on their own, so a pass of the region's bytes has about half
+/// of its blocks of each, and the next has the other half.
+#[test]
+fn passes_of_a_mix_in_order_come_to_the_end() {
+    let mix = spec(|spec| {
+        spec.reach.mix = Mix::ReadWrite { read_percent: 50 };
+        spec.ending.loops = 2;
+    });
+    let places = blocks(&mix, 1 << 20, 1000);
+    assert_eq!(places.len(), 512);
+    // 256 ± 11 of each direction.
+    assert!(places.iter().any(|block| *block > 200));
+}
+
+#[test]
+fn a_pass_through_new_files_begins_at_their_start() {
+    let renewed = spec(|spec| {
+        (spec.ending.requests, spec.ending.loops, spec.layout.renew) = (Some(7), 2, true);
+    });
+    let mut stream = JobStream::new(&renewed, &[REGION], Time::ZERO);
+    for pass in [1, 2] {
+        for block in 0..7 {
+            let JobNext::Issue(draft) = stream.next(Time::ZERO) else { panic!("pass {pass}, block {block}") };
+            assert_eq!(draft.at, REGION.start + block * 4096);
+        }
+        assert_eq!(stream.next_pass(), pass == 1);
+    }
+}
+
 proptest! {
     /// Whatever the sizes and the order: requests stay inside their regions. If each block is
     /// visited once, no byte is repeated and all whole blocks are visited.
