@@ -143,7 +143,10 @@ fn on_nbdkit_that_fails_and_goes_away() {
         let ended = ours(&scratch, &[&reads[..], &[forgiving]].concat());
         assert_eq!(ended.code, Some(0), "{ended:?}");
         let json: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
-        assert_eq!(json["jobs"][0]["seawall"]["errors"]["io"].as_u64(), Some(256), "{}", json["jobs"][0]["seawall"]);
+        let job = &json["jobs"][0];
+        assert_eq!(job["seawall"]["errors"]["io"].as_u64(), Some(256), "{}", job["seawall"]);
+        let numbers = ["error", "total_err", "first_error"].map(|key| job[key].as_i64());
+        assert_eq!(numbers, [Some(5), Some(256), Some(5)], "{job}");
     }
 }
 

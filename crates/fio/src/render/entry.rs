@@ -63,9 +63,19 @@ impl<'r> Entry<'r> {
         all
     }
 
-    /// The system's number of why it failed; 0 where it did not.
+    /// The system's number of why it failed, or else of the first failure that it went on after;
+    /// 0 where there was none.
     pub fn error(&self) -> i32 {
-        self.outcome.error.as_ref().map_or(0, |error| error.number)
+        let failed = self.outcome.error.as_ref().map(|error| error.number);
+        failed.or(self.outcome.errors.first).unwrap_or(0)
+    }
+
+    /// How many requests failed and the number of the first, where the job was to go on after
+    /// failures.
+    pub fn failures(&self) -> Option<(u64, i32)> {
+        let errors = &self.outcome.errors;
+        let goes_on = self.job.options.data.forgive.goes_on();
+        goes_on.then(|| (errors.total(), errors.first.unwrap_or(0)))
     }
 }
 

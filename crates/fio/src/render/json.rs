@@ -231,11 +231,10 @@ fn spread(found: &mut Json, entry: &Entry<'_>) {
 }
 
 fn searched(found: &mut Json, entry: &Entry<'_>) {
-    let (pace, forgive) = (&entry.job.options.pace, &entry.job.options.data.forgive);
-    let errors = &entry.outcome.errors;
-    if forgive.goes_on() {
-        found.insert("total_err", Json::from(errors.total()));
-        found.insert("first_error", Json::Whole(i128::from(errors.first.unwrap_or(0))));
+    let pace = &entry.job.options.pace;
+    if let Some((total, first)) = entry.failures() {
+        found.insert("total_err", Json::from(total));
+        found.insert("first_error", Json::Whole(i128::from(first)));
     }
     // As in fio a job that made no request and was to make none has no depth either.
     if entry.job.options.target.layout.only || entry.outcome.elapsed == Span::ZERO {

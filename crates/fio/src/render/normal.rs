@@ -49,7 +49,11 @@ impl Report<'_> {
 
     fn entry(&self, lines: &mut Vec<String>, entry: &Entry<'_>, all: &[Entry<'_>]) {
         let (job, outcome) = (entry.job, &entry.outcome);
-        let why = outcome.error.as_ref().map_or(String::new(), |error| format!(" ({})", error.text));
+        let why = match (&outcome.error, entry.error()) {
+            (Some(error), _) => format!(" ({})", error.text),
+            (None, 0) => String::new(),
+            (None, _) => " (went on after it)".into(),
+        };
         lines.push(format!(
             "{}: (groupid={}, jobs={}): err={:2}{why}: pid={}: {}",
             job.name,
@@ -313,10 +317,16 @@ fn course(lines: &mut Vec<String>, entry: &Entry<'_>) {
     };
     lines.push(format!(
         "     issued rwts: total={},{},{},{} short={},{},{},0 dropped=0,0,0,0",
-        read.ops, write.ops, trim.ops, outcome.syncs_whole, read.short, write.short, trim.short
+        read.ops + read.failed,
+        write.ops + write.failed,
+        trim.ops + trim.failed,
+        outcome.syncs_whole,
+        read.short,
+        write.short,
+        trim.short
     ));
-    if let Some(first) = outcome.errors.first.filter(|_| outcome.error.is_none()) {
-        lines.push(format!("     errors    : total={}, first_error={first}", outcome.errors.total()));
+    if let Some((total, first)) = entry.failures() {
+        lines.push(format!("     errors    : total={total}, first_error={first}/<{}>", words_of(first)));
     }
     lines.push(format!(
         "     latency   : target={}, window={}, percentile={:.2}%, depth={}",
@@ -332,6 +342,15 @@ fn course(lines: &mut Vec<String>, entry: &Entry<'_>) {
             "  steadystate  : attained={attained}, {}, excursion={excursion:.2}%, slope={slope:.2}%",
             steady.rule
         ));
+    }
+}
+
+/// The system's words for one of its error numbers.
+fn words_of(number: i32) -> String {
+    let number_behind = format!(" (os error {number})");
+    match number {
+        0 => "Success".into(),
+        _ => std::io::Error::from_raw_os_error(number).to_string().replace(&number_behind, ""),
     }
 }
 

@@ -2,7 +2,8 @@
 //!
 //! Reads, then writes, or all directions as one, behind both or in their place: amounts,
 //! submission, service and response times in microseconds, bandwidth over time; then processor
-//! time, depths, coarse latencies, devices. Version 3 has no trims.
+//! time, depths, coarse latencies, devices; failures, if the job was to go on after them. Version 3
+//! has no trims.
 
 use super::entry::{self, Entry};
 use super::shares::{self, LatencyShares};
@@ -32,6 +33,9 @@ impl Report<'_> {
                 let counts = [disk.ios, disk.merges, ticks].concat();
                 fields.extend(counts.into_iter().chain([queue]).map(|count| count.to_string()));
                 fields.push(format!("{:.2}%", entry::busy_percent(disk)));
+            }
+            if let Some((total, first)) = entry.failures() {
+                fields.extend([total.to_string(), first.to_string()]);
             }
             fields.extend(entry.job.options.description.clone());
             fields.join(";") + "\n"
