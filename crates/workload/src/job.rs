@@ -188,9 +188,9 @@ pub struct Start {
 /// Failures after which a job continues. Each is counted in any case.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Forgive {
-    /// Failed reads.
+    /// A read that failed with EIO; with `read_numbers` those alone.
     pub read: bool,
-    /// Failed writes, trims and flushes.
+    /// A write, trim or flush that failed with EIO; with `write_numbers` those alone.
     pub write: bool,
     /// Data that does not verify.
     pub verify: bool,
@@ -202,8 +202,22 @@ pub struct Forgive {
     pub verify_numbers: Vec<i32>,
 }
 
+/// A place of the medium failed.
+const EIO: i32 = 5;
+
 impl Forgive {
-    /// Whether any failure lets the job continue.
+    /// Whether it goes on after a request that failed with this number of the system. As in fio
+    /// that is EIO where no numbers are named: another place may be good, while storage that is
+    /// full or gone fails all that follows, and the job would do nothing and succeed.
+    pub fn after(&self, direction: Direction, number: i32) -> bool {
+        let (forgiven, numbers) = match direction {
+            Direction::Read => (self.read, &self.read_numbers),
+            Direction::Write | Direction::Trim => (self.write, &self.write_numbers),
+        };
+        if numbers.is_empty() { forgiven && number == EIO } else { numbers.contains(&number) }
+    }
+
+    /// Whether there is a failure that it goes on after.
     pub fn goes_on(&self) -> bool {
         let numbers = [&self.read_numbers, &self.write_numbers, &self.verify_numbers];
         self.read || self.write || self.verify || numbers.iter().any(|numbers| !numbers.is_empty())

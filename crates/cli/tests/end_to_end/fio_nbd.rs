@@ -150,6 +150,29 @@ fn on_nbdkit_that_fails_and_goes_away() {
     }
 }
 
+/// What is full stays so: that ends the job unless the number is named, whatever it goes on after.
+#[test]
+fn no_space_is_not_gone_on_after_unless_named() {
+    requires!("nbdkit");
+    let scratch = Scratch::new();
+    let socket = scratch.join("s.sock");
+    let socket_name = socket.display().to_string();
+    let full = ["--foreground", "--exit-with-parent", "-U", &socket_name, "--filter=error", "memory", "16M"];
+    let full = [&full[..], &["error-pwrite=ENOSPC", "error-pwrite-rate=100%"]].concat();
+    let server = Foreign::start("nbdkit", &full, &socket);
+    let uri = format!("--uri={}", server.uri);
+    let writes = ["--name=x", "--ioengine=nbd", &uri, "--rw=write", "--size=1m", "--continue_on_error=io"];
+    let ended = ours(&scratch, &writes);
+    assert_eq!(ended.code, Some(1), "{ended:?}");
+    assert!(ended.err.contains("no space left (ENOSPC)"), "{}", ended.err);
+    let ended = ours(&scratch, &[&writes[..], &["--ignore_error=,ENOSPC"]].concat());
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    for line in ["err=28 (went on after it)", "total=0,256,0,0", "total=256, first_error=28/<No space left on device>"]
+    {
+        assert!(ended.out.contains(line), "{line}: {}", ended.out);
+    }
+}
+
 /// An export that is not there, and a URI that is none: one line each before anything runs.
 #[test]
 fn what_is_not_there_is_said() {

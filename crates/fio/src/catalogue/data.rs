@@ -159,7 +159,7 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.data.flushes.on_close = v.flag()?;
         Ok(())
     }),
-    option("continue_on_error", Form::Text("io"), "which failures a job goes on after", |o, v| {
+    option("continue_on_error", Form::Text("io"), "kinds of requests after whose EIO a job goes on", |o, v| {
         let words = [
             ("none", (false, false, false)),
             ("0", (false, false, false)),

@@ -154,12 +154,7 @@ impl Runner {
         if let (Direction::Write | Direction::Trim, Some(checker)) = (slot.direction, &mut self.checker) {
             checker.forget(slot.generation);
         }
-        let forgive = &self.spec.forgive;
-        let forgiven = match slot.direction {
-            Direction::Read => forgive.read || forgive.read_numbers.contains(&number),
-            Direction::Write | Direction::Trim => forgive.write || forgive.write_numbers.contains(&number),
-        };
-        if !forgiven {
+        if !self.spec.forgive.after(slot.direction, number) {
             let what = if slot.purpose == Purpose::Flush { "flush" } else { slot.direction.name() };
             let file = self.name_of(slot.file);
             let place = failed_at.map(|at| format!(", from {at} on")).unwrap_or_default();

@@ -273,7 +273,10 @@ fn a_failure_is_counted_by_kind_and_ends_the_job_unless_forgiven() {
     let outcome = play(&spec, 0..0);
     assert_eq!(outcome.errors.of(stats::job::ErrorKind::Unsupported), 1);
     assert_eq!(outcome.error.as_ref().map(|error| error.number), Some(95));
+    // By itself going on after failed writes is going on after EIO.
     spec.forgive.write = true;
+    assert_eq!(play(&spec, 0..0).error.map(|error| error.number), Some(95));
+    spec.forgive.write_numbers = vec![95];
     let outcome = play(&spec, 0..0);
     assert!(outcome.errors.total() > 50_000 && outcome.error.is_none());
 }
