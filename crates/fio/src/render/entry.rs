@@ -106,6 +106,12 @@ pub fn disks(report: &Report<'_>) -> Vec<DiskUse> {
     found
 }
 
+/// Milliseconds of measuring. As in fio begun ones count, so that what moved took at least one and
+/// can be divided by.
+pub fn run_millis(span: Span) -> u64 {
+    span.as_nanos().div_ceil(1_000_000)
+}
+
 /// How long a device was busy, in percent of its time.
 pub fn busy_percent(disk: &DiskUse) -> f64 {
     match disk.over {

@@ -137,7 +137,7 @@ fn direction(figures: &Track, report: &ReportOptions, bins: Bins, group_kib: f64
         ("bw_bytes", whole(bytes_per_second)),
         ("bw", whole(bytes_per_second / 1024.0)),
         ("iops", Json::Real(figures.iops())),
-        ("runtime", Json::from(millis(figures.measured))),
+        ("runtime", Json::from(entry::run_millis(figures.measured))),
         ("total_ios", Json::from(figures.ops)),
         ("short_ios", Json::from(figures.short)),
         ("drop_ios", Json::from(0u64)),
@@ -204,7 +204,7 @@ fn usage(found: &mut Json, entry: &Entry<'_>) {
         Span::ZERO => 0.0,
         whole => part.as_secs_f64() / whole.as_secs_f64() * 100.0,
     };
-    found.insert("job_runtime", Json::from(millis(entry.run_time)));
+    found.insert("job_runtime", Json::from(entry::run_millis(entry.run_time)));
     found.insert("usr_cpu", Json::Real(percent(usage.user)));
     found.insert("sys_cpu", Json::Real(percent(usage.system)));
     found.insert("ctx", Json::from(usage.switches));

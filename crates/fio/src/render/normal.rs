@@ -168,7 +168,7 @@ fn direction(lines: &mut Vec<String>, name: &str, figures: &Track, way: &Way<'_>
         "  {name}: IOPS={}, BW={rate} ({other_rate})({}/{}msec){zones}",
         short(figures.iops() as u64, digits, Prefix::Decimal, ""),
         short(figures.bytes, digits, own, "B"),
-        figures.measured.as_nanos() / 1_000_000
+        entry::run_millis(figures.measured)
     ));
     let report = &options.report;
     for (name, latencies, hidden) in [
@@ -404,8 +404,8 @@ fn group_lines(lines: &mut Vec<String>, entries: &[&Entry<'_>]) {
             name.to_uppercase(),
             short(bytes, digits, own, "B"),
             short(bytes, digits, other, "B"),
-            shortest.as_nanos() / 1_000_000,
-            longest.as_nanos() / 1_000_000
+            entry::run_millis(shortest),
+            entry::run_millis(longest)
         ));
     }
 }

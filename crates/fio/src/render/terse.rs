@@ -50,7 +50,7 @@ fn direction(fields: &mut Vec<String>, figures: &Track, report: &ReportOptions, 
         figures.bytes >> 10,
         (bytes_per_second / 1024.0) as u64,
         figures.iops() as u64,
-        figures.measured.as_nanos() / 1_000_000,
+        entry::run_millis(figures.measured),
     ];
     fields.extend(amounts.map(|amount| amount.to_string()));
     latency(fields, &figures.submission);

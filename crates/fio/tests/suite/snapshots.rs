@@ -56,6 +56,23 @@ fn terse() {
     insta::assert_snapshot!(settled(&report(&invocation, &outcomes(&invocation)).terse()));
 }
 
+/// A begun millisecond of measuring counts, as in fio: what moved can be divided by its time.
+#[test]
+fn what_moved_took_a_millisecond_at_least() {
+    let invocation = parsed("--name=j --rw=write --bs=4k --size=1m");
+    let mut outcomes = outcomes(&invocation);
+    outcomes[0].measured = Span::from_micros(90);
+    outcomes[0].tape[Direction::Write].measured = Span::from_micros(90);
+    let report = report(&invocation, &outcomes);
+    let json: serde_json::Value = serde_json::from_str(&report.json()).unwrap();
+    let job = &json["jobs"][0];
+    assert_eq!((job["write"]["runtime"].as_u64(), job["job_runtime"].as_u64()), (Some(1), Some(1)), "{job}");
+    let normal = report.normal();
+    assert!(normal.contains("/1msec)") && normal.contains("run=1-1msec"), "{normal}");
+    // Writes begin behind the five fields of the job and the 41 of reads; their fourth is this.
+    assert_eq!(report.terse().split(';').nth(5 + 41 + 3), Some("1"), "{}", report.terse());
+}
+
 /// All directions as one, in their place or behind them: the bytes of both stand where fio has
 /// them, and those of a direction stay its own.
 #[test]
