@@ -173,6 +173,30 @@ fn no_space_is_not_gone_on_after_unless_named() {
     }
 }
 
+/// A size beyond the end of an export is cut to what is there, as fio does, and said.
+#[test]
+fn what_an_export_has_is_used() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    server.make_lun("16MiB");
+    let uri = format!("--uri={}", server.uri(LUN));
+    for (rw, place, mib, said) in [
+        ("read", &["--size=32m"][..], 16, "32 MiB from 0 B on"),
+        ("write", &["--size=16m", "--offset=8m"], 8, "16 MiB from 8 MiB on"),
+    ] {
+        let way = format!("--rw={rw}");
+        let json = report(&scratch, &[&["--name=t", "--ioengine=nbd", &uri, &way, "--bs=64k"], place].concat());
+        let job = &json["jobs"][0];
+        assert_eq!(job[rw]["io_bytes"].as_u64(), Some(mib << 20), "{job}");
+        let notes = job["seawall"]["notes"].to_string();
+        assert!(notes.contains(said) && notes.contains(&format!("{mib} MiB are used")), "{notes}");
+    }
+    // Nothing is there to be used.
+    let ended = ours(&scratch, &["--name=t", "--ioengine=nbd", &uri, "--rw=read", "--size=1m", "--offset=32m"]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.err.contains("offset: must lie before the end at 16 MiB"), "{}", ended.err);
+}
+
 /// An export that is not there, and a URI that is none: one line each before anything runs.
 #[test]
 fn what_is_not_there_is_said() {

@@ -74,8 +74,8 @@ fn surveyed(
     settings: &RunSettings,
     ahead: &mut Ahead,
 ) -> Result<Prepared, Vec<String>> {
-    let (spec, notes) = adjusted(spec);
-    // Consent may name the job instead of its files.
+    let (spec, mut notes) = adjusted(spec);
+    // A job may be named instead of all of its files.
     let is_named = settings.destroy.contains(&spec.name);
     let consent = if is_named { consent.clone().to_all() } else { consent.clone() };
     let survey = survey(&spec, &consent, ahead).and_then(|sites| {
@@ -83,7 +83,10 @@ fn surveyed(
         if forbidden.is_empty() { Ok(sites) } else { Err(forbidden) }
     });
     match survey {
-        Ok(sites) => Ok(Prepared { spec, index, sites, notes, trouble: None }),
+        Ok(sites) => {
+            notes.extend(sites.iter().filter_map(Site::shortage));
+            Ok(Prepared { spec, index, sites, notes, trouble: None })
+        }
         Err(lines) => Err(folded(lines).into_iter().map(|line| format!("{}: {line}", spec.name)).collect()),
     }
 }
