@@ -70,6 +70,11 @@ impl From<mysql::Error> for MysqlError {
                 MysqlError::Gone(format!("{address}: {why}"))
             }
             mysql::Error::DriverError(error) => MysqlError::Gone(error.to_string()),
+            // Its own words, without the library's around them.
+            mysql::Error::CodecError(error) => {
+                let cause = std::error::Error::source(&error).map(ToString::to_string);
+                MysqlError::Gone(cause.unwrap_or_else(|| error.to_string()))
+            }
             other => MysqlError::Gone(other.to_string()),
         }
     }
@@ -233,5 +238,17 @@ fn taken(value: mysql::Value, column: &Column) -> Value {
             number.map_or(Value::Text(text), Value::Number)
         }
         _ => Value::Null,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_lost_connection_is_told_in_the_systems_words() {
+        let reset = std::io::Error::from_raw_os_error(104);
+        let lost = mysql::Error::CodecError(reset.into());
+        assert_eq!(MysqlError::from(lost).to_string(), "Connection reset by peer (os error 104)");
     }
 }
