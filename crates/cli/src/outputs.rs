@@ -40,6 +40,29 @@ pub fn check_file(option: &str, path: &Path) -> Result<()> {
     Ok(())
 }
 
+/// The same of the files of several options, which must be several files.
+pub fn check_files(files: &[(&str, &Path)]) -> Result<()> {
+    for (number, (option, path)) in files.iter().enumerate() {
+        check_file(option, path)?;
+        if let Some((other, _)) = files[..number].iter().find(|(_, other)| is_one_file(other, path)) {
+            bail!("{option} {}: is the file of {other}, too; name another file", path.display());
+        }
+    }
+    Ok(())
+}
+
+/// Whether one would be written over the other; what is no file, as a terminal, takes both.
+fn is_one_file(one: &Path, other: &Path) -> bool {
+    let place = |path: &Path| {
+        if path.exists() {
+            return path.canonicalize().ok().filter(|path| path.is_file());
+        }
+        let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        Some(parent.canonicalize().ok()?.join(path.file_name()?))
+    };
+    place(one).is_some_and(|one| place(other) == Some(one))
+}
+
 fn makes_files(folder: &Path) -> io::Result<()> {
     let probe = folder.join(format!(".seawall-{}", std::process::id()));
     File::create(&probe).and_then(|_| std::fs::remove_file(&probe))
@@ -65,5 +88,19 @@ mod tests {
             assert!(said.starts_with("--page ") && said.contains(words), "{said}");
         }
         assert_eq!(std::fs::read_dir(&folder).expect("a folder").count(), 1);
+    }
+
+    #[test]
+    fn one_file_is_not_taken_for_two_outputs() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let (new, there) = (folder.path().join("new"), folder.path().join("there"));
+        std::fs::write(&there, "before").expect("written");
+        std::os::unix::fs::symlink(&there, folder.path().join("link")).expect("linked");
+        for (one, same) in [(&new, folder.path().join("./new")), (&there, folder.path().join("link"))] {
+            let said = check_files(&[("--csv", one), ("--xml", &same)]).expect_err("it is one").to_string();
+            assert!(said.starts_with("--xml ") && said.contains("is the file of --csv, too"), "{said}");
+        }
+        check_files(&[("--csv", &new), ("--xml", &there)]).expect("they are two");
+        check_files(&[("--csv", Path::new("/dev/null")), ("--xml", Path::new("/dev/null"))]).expect("nothing is lost");
     }
 }

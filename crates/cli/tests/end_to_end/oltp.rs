@@ -110,6 +110,7 @@ fn bad_input_has_one_line_and_no_password() {
         ("check --database postgres:///x?host=/nowhere", "/nowhere/.s.PGSQL.5432"),
         ("run --transactions 5 --warm-up 3", "cannot be used with"),
         ("run --array aff-a300 --think 5-9", "--think: needs a database"),
+        ("run --array aff-a300 --csv a --xml ./a", "--csv a: is the file of --xml, too"),
         ("run --host-time 2ms", "--array"),
         ("run --processors 8", "--array"),
     ] {

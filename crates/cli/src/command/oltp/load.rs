@@ -5,7 +5,7 @@ use crate::classic::Counters;
 use crate::interrupt::{self, Stop};
 use crate::live::{Live, Stream};
 use crate::memory::{self, Kept, Memory};
-use crate::outputs::check_file;
+use crate::outputs::{check_file, check_files};
 use crate::play::now_unix_ms;
 use crate::{Answer, date, machine, terminal};
 use ::database::{Database, Dates, PointWatcher, ServerSeen, ServerWatch, UserPlan, Whistle, play, process};
@@ -86,10 +86,9 @@ impl Run {
     /// Whether the files that are asked for can be written.
     pub(super) fn check_outputs(&self) -> Result<()> {
         let files = [("--output", &self.work.output), ("--xml", &self.xml), ("--csv", &self.csv)];
-        files
-            .into_iter()
-            .filter_map(|(option, path)| Some((option, path.as_ref()?)))
-            .try_for_each(|(option, path)| check_file(option, path))
+        let files: Vec<(&str, &Path)> =
+            files.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))).collect();
+        check_files(&files)
     }
 
     /// Writes the files that are asked for.
