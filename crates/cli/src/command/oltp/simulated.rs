@@ -7,7 +7,8 @@ use crate::interrupt::{self, Stop};
 use crate::memory::{self, Memory};
 use crate::play::now_unix_ms;
 use crate::{Answer, catalogue, terminal};
-use ::oltp::{Asked, Evidence, Figures, Ledger, Limiter, Shop, ShopPages, Sizes, add_point, asked};
+use ::database::Isolation;
+use ::oltp::{Asked, Evidence, Figures, Ledger, Limiter, Mode, Shop, ShopPages, Sizes, add_point, asked};
 use anyhow::{Result, bail};
 use array::{Array, Model};
 use block::{Bytes, Span};
@@ -54,6 +55,9 @@ fn shop(run: &Run, array: &str, memory: &Memory) -> Result<Shop> {
         ("--think", work.think != (0, 0)),
         ("--skew", work.skew.is_some()),
         ("--memory", work.memory.is_some()),
+        ("--calls", work.mode() != Mode::default()),
+        ("--isolation", work.isolation() != Isolation::default()),
+        ("--date", work.date.is_some()),
     ];
     if let Some((option, _)) = not_here.iter().find(|(_, given)| *given) {
         bail!("{option}: needs a database; leave it out with --array {array}");
