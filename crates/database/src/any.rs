@@ -82,10 +82,17 @@ impl Database {
         })
     }
 
-    /// A connection to the database, which must be marked as set up by this program.
-    fn ours(&self) -> Result<Box<dyn Books>, Error> {
+    /// A connection to a database that setup began to make, at least.
+    fn begun(&self) -> Result<Box<dyn Books>, Error> {
         let mut books = self.books()?;
         books::must_be_ours(&mut *books, &self.name())?;
+        Ok(books)
+    }
+
+    /// A connection to a database of ours.
+    fn ours(&self) -> Result<Box<dyn Books>, Error> {
+        let mut books = self.books()?;
+        books::must_be_whole(&mut *books, &self.name())?;
         Ok(books)
     }
 
@@ -114,7 +121,7 @@ impl Database {
     /// # Errors
     /// The database was not set up, or cannot be read.
     pub fn is_in_use(&self) -> Result<bool, Error> {
-        books::is_in_use(&mut *self.ours()?)
+        books::is_in_use(&mut *self.begun()?)
     }
 
     /// Removes everything that setup made.
@@ -122,7 +129,7 @@ impl Database {
     /// # Errors
     /// The database was not set up by this program, or is in use.
     pub fn drop_all(&self) -> Result<(), Error> {
-        drop(self.ours()?);
+        drop(self.begun()?);
         match self {
             Database::Sqlite(sqlite) => sqlite.drop_all(),
             Database::Postgres(postgres) => postgres.drop_all(),

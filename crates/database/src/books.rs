@@ -8,7 +8,9 @@ use oltp::{
 
 /// The mark of setup.
 pub(crate) const MADE_BY: (&str, &str) = ("made_by", "seawall");
-/// Counts the runs that have begun and not ended.
+/// What setup writes down last: without it, it was cut off or goes on.
+pub(crate) const WHOLE: &str = "seed";
+/// Counts the runs that have not said what they added.
 const OPEN_RUNS: &str = "open_runs";
 /// Counts transactions that failed and may have been committed, in part or completely.
 const UNSURE: &str = "unsure";
@@ -100,7 +102,13 @@ pub(crate) fn must_be_ours(books: &mut dyn Books, database: &str) -> Result<(), 
     }
 }
 
-/// A number that setup recorded.
+/// Whether setup made this, all of it.
+pub(crate) fn must_be_whole(books: &mut dyn Books, database: &str) -> Result<(), Error> {
+    must_be_ours(books, database)?;
+    noted(books, WHOLE)?.map(drop).ok_or_else(|| Error::Unfinished(database.into()))
+}
+
+/// A number that setup left.
 pub(crate) fn left(books: &mut dyn Books, database: &str, key: &str) -> Result<f64, Error> {
     noted(books, key)?.and_then(|value| value.parse().ok()).ok_or_else(|| Error::NotOurs(database.into()))
 }

@@ -10,7 +10,12 @@ pub enum Error {
     /// Setup has not been run.
     #[error("{0}: no order-entry tables of ours are in it; seawall oltp setup makes them")]
     NotOurs(String),
-    /// Objects with the same names exist.
+    /// Setup was cut off, or goes on.
+    #[error(
+        "{0}: setup has not finished here; if none is under way, remove it with seawall oltp drop and set it up again"
+    )]
+    Unfinished(String),
+    /// Tables of the same names.
     #[error("{database}: has {table} already; drop what setup made with seawall oltp drop, or name another database")]
     Taken {
         /// Which database.

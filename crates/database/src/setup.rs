@@ -1,6 +1,6 @@
 //! Common parts of setup for all databases: progress, and what was loaded.
 
-use crate::books::{Books, note};
+use crate::books::{Books, WHOLE, note};
 use crate::error::Error;
 use oltp::{Rows, Sizes, Table};
 
@@ -72,7 +72,7 @@ impl Loaded {
         self.rows.iter().find(|(one, _, _)| *one == table).map_or(0, |(_, rows, _)| *rows)
     }
 
-    /// Records it in the database, with everything that checks compare.
+    /// Writes it down, with all that checks compare with, once everything else is done.
     pub(crate) fn note(&self, books: &mut dyn Books, rows: &Rows) -> Result<(), Error> {
         for (table, count, sum) in &self.rows {
             note(books, &format!("rows:{}", table.name()), &count.to_string())?;
@@ -80,7 +80,7 @@ impl Loaded {
         }
         let stock = books.number("SELECT SUM(quantity_on_hand) FROM inventories")?.unwrap_or(0);
         let Rows { seed, sizes: Sizes { scale, .. } } = rows;
-        for (key, value) in [("stock", stock.to_string()), ("scale", scale.to_string()), ("seed", seed.to_string())] {
+        for (key, value) in [("stock", stock.to_string()), ("scale", scale.to_string()), (WHOLE, seed.to_string())] {
             note(books, key, &value)?;
         }
         Ok(())

@@ -75,6 +75,20 @@ fn a_run_that_was_killed_leaves_counts_unknown() {
     assert!(found.iter().all(|(_, holds)| holds.is_none()));
 }
 
+/// A setup that was cut off is neither proved nor worked on, and goes away.
+#[test]
+fn a_setup_that_was_cut_off_is_told_so() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = small(folder.path(), "a", 1);
+    edit(&database, "DELETE FROM orderentry_metadata WHERE metadata_key = 'seed'");
+    assert!(matches!(database.check(&mut |_| {}), Err(Error::Unfinished(_))));
+    assert!(matches!(database.ranges(), Err(Error::Unfinished(_))));
+    assert!(matches!(database.run_begins(), Err(Error::Unfinished(_))));
+    assert!(!database.is_in_use().unwrap());
+    database.drop_all().unwrap();
+    assert!(!path(&database).exists());
+}
+
 #[test]
 fn drop_removes_only_what_setup_made() {
     let folder = tempfile::tempdir().unwrap();

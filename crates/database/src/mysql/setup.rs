@@ -90,10 +90,10 @@ impl Mysql {
             constraints(table, indexes).references.iter().try_for_each(|sql| book.batch(sql))?;
         }
         work.goes_on("statistics")?;
-        loaded.note(book, &rows)?;
         for table in Table::ALL {
             book.ask(&format!("ANALYZE TABLE {}", table.name()), &[], &mut |_| {})?;
         }
+        loaded.note(book, &rows)?;
         Ok(loaded)
     }
 

@@ -82,9 +82,9 @@ impl Postgres {
             constraints(table, indexes).references.iter().try_for_each(|sql| book.batch(sql))?;
         }
         work.goes_on("statistics")?;
-        loaded.note(book, &rows)?;
         self.vacuum(&mut work, jobs)?;
-        // Only some roles may do this; otherwise the checkpoint falls into the first run.
+        loaded.note(book, &rows)?;
+        // Only some roles may; without it the first run has the checkpoint.
         let _ = book.batch("CHECKPOINT");
         Ok(loaded)
     }

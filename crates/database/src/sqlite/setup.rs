@@ -41,12 +41,15 @@ impl Sqlite {
     fn fill(&self, book: &mut Book, rows: Rows, indexes: Indexes, progress: Progress<'_>) -> Result<Loaded, Error> {
         // Nothing needs to be durable before the end, since an interrupted load is removed.
         book.batch("PRAGMA journal_mode = DELETE; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536")?;
+        // With the mark in one transaction: whatever is cut off later, drop knows that it is ours.
+        book.batch("BEGIN")?;
         for table in Table::ALL {
             book.batch(&create(table, indexes, Dialect::Sqlite))?;
         }
         book.batch(&format!("CREATE TABLE {SEQUENCES_TABLE} (name VARCHAR(40) PRIMARY KEY, value BIGINT)"))?;
         create_views().iter().try_for_each(|(_, sql)| book.batch(sql))?;
         note(book, MADE_BY.0, MADE_BY.1)?;
+        book.batch("COMMIT")?;
         let mut work = Work::new(rows, progress);
         let mut loaded = Loaded::of_tables();
         for table in Table::ALL {
@@ -63,8 +66,9 @@ impl Sqlite {
             let last = loaded.of(sequence.table()) as i64;
             book.ask(&sql, &[sequence.name().into(), last.into()], &mut |_| {})?;
         }
-        loaded.note(book, &rows)?;
         book.batch("ANALYZE; PRAGMA journal_mode = WAL")?;
+        loaded.note(book, &rows)?;
+        book.batch("PRAGMA wal_checkpoint(TRUNCATE)")?;
         let synced = File::open(&self.path).and_then(|file| file.sync_all());
         synced.map_err(|error| Error::File(self.name(), error))?;
         Ok(loaded)
