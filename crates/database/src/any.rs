@@ -1,6 +1,6 @@
 //! The database of a run, of any kind.
 
-use crate::books::{self, Books, Found};
+use crate::books::{self, Books, Found, OpenRun};
 use crate::cgroup::MemoryBound;
 use crate::error::Error;
 use crate::mysql::{Mysql, MysqlAddress};
@@ -116,7 +116,7 @@ impl Database {
         }
     }
 
-    /// Whether a run has begun and not ended: it is in progress, or it was killed.
+    /// Whether a run is under way.
     ///
     /// # Errors
     /// The database was not set up, or cannot be read.
@@ -244,27 +244,29 @@ impl Database {
         books::ranges(&mut *self.ours()?, &self.name())
     }
 
-    /// Records the start of a run. Until [`Database::run_ends`], row counts cannot be checked.
+    /// A run of so many users begins: until it says what it added, rows cannot be compared. One
+    /// that is dropped without that is dead.
     ///
     /// # Errors
-    /// The database was not set up by this program, or cannot be written.
-    pub fn run_begins(&self) -> Result<(), Error> {
-        books::run_begins(&mut *self.ours()?)
+    /// It is no database of ours, or cannot be written.
+    pub fn run_begins(&self, users: u32) -> Result<OpenRun, Error> {
+        books::run_begins(self.ours()?, users)
     }
 
     /// Records the end of a run and the rows that it added; `unsure` is the number of transactions
     /// that may or may not have been committed.
     ///
     /// # Errors
-    /// Those of [`Database::run_begins`].
-    pub fn run_ends(&self, counts: &Counts, unsure: u64) -> Result<(), Error> {
-        books::run_ends(&mut *self.ours()?, counts, unsure)
+    /// As [`Database::run_begins`].
+    #[expect(clippy::needless_pass_by_value, reason = "it ends here")]
+    pub fn run_ends(&self, run: OpenRun, counts: &Counts, unsure: u64) -> Result<(), Error> {
+        books::run_ends(&mut *self.ours()?, &run, counts, unsure)
     }
 
-    /// Checks everything that must hold.
+    /// Looks whether all holds that must. What dead runs left is taken as it is from then on.
     ///
     /// # Errors
-    /// The database was not set up by this program, or cannot be read.
+    /// It is no database of ours, or cannot be read; or, after a run that died, written.
     pub fn check(&self, said: &mut dyn FnMut(&Found)) -> Result<bool, Error> {
         books::check(&mut *self.ours()?, said)
     }

@@ -10,9 +10,11 @@ use oltp::{
 pub(crate) const MADE_BY: (&str, &str) = ("made_by", "seawall");
 /// What setup writes down last: without it, it was cut off or goes on.
 pub(crate) const WHOLE: &str = "seed";
-/// Counts the runs that have not said what they added.
-const OPEN_RUNS: &str = "open_runs";
-/// Counts transactions that failed and may have been committed, in part or completely.
+/// Counts the runs that there were: the number of each.
+const RUNS: &str = "runs";
+/// Before the number of a run that has not said what it added: its users, and how it signed.
+const OPEN_RUN: &str = "open_run:";
+/// Counts transactions that failed and may have been committed, in part or whole.
 const UNSURE: &str = "unsure";
 
 /// A connection for records and checks, not for a user.
@@ -26,6 +28,18 @@ pub(crate) trait Books {
 
     /// Runs statements without arguments.
     fn batch(&mut self, sql: &str) -> Result<(), Error>;
+
+    /// Signs as the run of that number for as long as this connection lives, or in a file of
+    /// SQLite this process; with what [`Books::lives`] is asked.
+    fn sign(&mut self, run: i64) -> Result<String, Error>;
+
+    /// Is from now on none of the connections that a look at the server takes for users'.
+    fn withdraw(&mut self) -> Result<(), Error> {
+        Ok(())
+    }
+
+    /// Whether who signed so is still there.
+    fn lives(&mut self, run: i64, sign: &str) -> Result<bool, Error>;
 
     /// The first value of the first row, as text.
     fn text(&mut self, sql: &str, args: &[Value]) -> Result<Option<String>, Error> {
@@ -119,57 +133,184 @@ pub(crate) fn ranges(books: &mut dyn Books, database: &str) -> Result<Ranges, Er
     Ok(Ranges { customers: of("rows:customers")?, products: of("rows:product_information")? })
 }
 
-/// Records the start of a run. Until it ends, row counts cannot be checked.
-pub(crate) fn run_begins(books: &mut dyn Books) -> Result<(), Error> {
-    add(books, OPEN_RUNS, 1)
+/// A run that has begun, and lives for as long as this does.
+pub struct OpenRun {
+    number: i64,
+    /// What was written down of it.
+    mark: String,
+    _signed: Box<dyn Books>,
 }
 
-/// Records the end of a run and the rows that it added; `unsure` transactions may or may not have
-/// been committed.
-pub(crate) fn run_ends(books: &mut dyn Books, counts: &Counts, unsure: u64) -> Result<(), Error> {
+/// A run of so many users begins: until it says what it added, rows cannot be compared.
+pub(crate) fn run_begins(mut books: Box<dyn Books>, users: u32) -> Result<OpenRun, Error> {
+    settle(&mut *books)?;
     books.batch("BEGIN")?;
-    for table in Table::ALL {
-        add(books, &format!("counted:{}", table.name()), counts.inserts[table as usize] as i64)?;
+    add(&mut *books, RUNS, 1)?;
+    let number = counted(&mut *books, RUNS)?;
+    books.batch("COMMIT")?;
+    let mark = format!("{users} {}", books.sign(number)?);
+    note(&mut *books, &format!("{OPEN_RUN}{number}"), &mark)?;
+    books.withdraw()?;
+    Ok(OpenRun { number, mark, _signed: books })
+}
+
+/// A run has ended that added so much; of so many transactions it is not known whether they were
+/// committed.
+pub(crate) fn run_ends(books: &mut dyn Books, run: &OpenRun, counts: &Counts, unsure: u64) -> Result<(), Error> {
+    books.batch("BEGIN")?;
+    if close(books, run.number)? {
+        for table in Table::ALL {
+            add(books, &format!("counted:{}", table.name()), counts.inserts[table as usize] as i64)?;
+        }
+        add(books, UNSURE, unsure as i64)?;
+    } else {
+        // A server that was gone for a while forgot who had signed, and somebody took for a dead
+        // run's what this had added by then: the rest is to be taken so, too.
+        note(books, &format!("{OPEN_RUN}{}", run.number), &run.mark)?;
     }
-    add(books, UNSURE, unsure as i64)?;
-    add(books, OPEN_RUNS, -1)?;
     books.batch("COMMIT")
 }
 
-/// Whether a run has begun and not ended.
+/// Takes the mark of an open run away; whether it was there.
+fn close(books: &mut dyn Books, run: i64) -> Result<bool, Error> {
+    let sql = "DELETE FROM orderentry_metadata WHERE metadata_key = $1 RETURNING metadata_key";
+    Ok(books.text(sql, &[format!("{OPEN_RUN}{run}").as_str().into()])?.is_some())
+}
+
+/// A run that has not said what it added.
+struct Open {
+    number: i64,
+    users: i64,
+    lives: bool,
+}
+
+fn open_runs(books: &mut dyn Books) -> Result<Vec<Open>, Error> {
+    let sql = "SELECT metadata_key, metadata_value FROM orderentry_metadata WHERE metadata_key LIKE 'open_run:%'";
+    let mut marks = Vec::new();
+    books.ask(sql, &[], &mut |row| {
+        if let [Value::Text(key), Value::Text(mark)] = &row[..] {
+            marks.push((key.clone(), mark.clone()));
+        }
+    })?;
+    let mut open = Vec::new();
+    for (key, mark) in marks {
+        let number = key.strip_prefix(OPEN_RUN).and_then(|number| number.parse().ok());
+        let (Some(number), Some((users, sign))) = (number, mark.split_once(' ')) else { continue };
+        open.push(Open { number, users: users.parse().unwrap_or(0), lives: books.lives(number, sign)? });
+    }
+    Ok(open)
+}
+
+/// Whether a run is under way.
 pub(crate) fn is_in_use(books: &mut dyn Books) -> Result<bool, Error> {
-    Ok(noted(books, OPEN_RUNS)?.is_some_and(|runs| runs != "0"))
+    Ok(open_runs(books)?.iter().any(|run| run.lives))
+}
+
+/// Under which key it is written down what dead runs left of a table or a sequence.
+fn left_key(expected: &Expected) -> Option<String> {
+    match expected {
+        Expected::Zero => None,
+        Expected::LoadedAndCounted(table) => Some(format!("left:{}", table.name())),
+        Expected::LastOf(table) => Some(format!("left_last:{}", table.name())),
+    }
+}
+
+/// Once no run is under way, takes as it is what runs left that died before they could tell; by
+/// key, how much that was.
+///
+/// A server may still do what it was last asked for by each of their users: as much is unsure.
+fn settle(books: &mut dyn Books) -> Result<Vec<(String, i64)>, Error> {
+    let open = open_runs(books)?;
+    if open.is_empty() || open.iter().any(|run| run.lives) {
+        return Ok(Vec::new());
+    }
+    let mut left = Vec::new();
+    for Check { sql, expected, .. } in all_checks(books)? {
+        let (Some(key), Some(wanted)) = (left_key(&expected), wanted(books, &expected)?) else { continue };
+        let more = books.number(&sql)?.unwrap_or(0) - wanted;
+        if more > 0 {
+            left.push((key, more));
+        }
+    }
+    books.batch("BEGIN")?;
+    for run in &open {
+        // Somebody else has settled it meanwhile.
+        if !close(books, run.number)? {
+            books.batch("ROLLBACK")?;
+            return Ok(Vec::new());
+        }
+    }
+    // One that began meanwhile may have added some of that.
+    if !open_runs(books)?.is_empty() {
+        books.batch("ROLLBACK")?;
+        return Ok(Vec::new());
+    }
+    for (key, more) in &left {
+        add(books, key, *more)?;
+    }
+    add(books, UNSURE, open.iter().map(|run| run.users).sum())?;
+    books.batch("COMMIT")?;
+    Ok(left)
 }
 
 /// Maximum number of rows that a transaction adds to a table: five items.
 const MOST_ROWS: i64 = 5;
 
-/// Checks everything that must hold; returns whether all checks passed.
-pub(crate) fn check(books: &mut dyn Books, said: &mut dyn FnMut(&Found)) -> Result<bool, Error> {
-    let stored = |books: &mut dyn Books, key: &str| -> Result<i64, Error> {
-        Ok(noted(books, key)?.and_then(|value| value.parse().ok()).unwrap_or(0))
+/// What was counted under that key.
+fn counted(books: &mut dyn Books, key: &str) -> Result<i64, Error> {
+    Ok(noted(books, key)?.and_then(|value| value.parse().ok()).unwrap_or(0))
+}
+
+fn all_checks(books: &mut dyn Books) -> Result<Vec<Check>, Error> {
+    let (orders, stock) = (counted(books, "rows:orders")?, counted(books, "stock")?);
+    Ok(checks(books.dialect(), orders, stock))
+}
+
+/// What there must be by setup and by runs, dead ones too; `None` where nothing must.
+fn wanted(books: &mut dyn Books, expected: &Expected) -> Result<Option<i64>, Error> {
+    let (Some(left), Expected::LoadedAndCounted(table) | Expected::LastOf(table)) = (left_key(expected), expected)
+    else {
+        return Ok(None);
     };
-    let (is_open, unsure) = (stored(books, OPEN_RUNS)? != 0, stored(books, UNSURE)?);
-    let (orders, stock) = (stored(books, "rows:orders")?, stored(books, "stock")?);
+    let mut sum = counted(books, &left)?;
+    for kind in ["rows", "counted"] {
+        sum += counted(books, &format!("{kind}:{}", table.name()))?;
+    }
+    Ok(Some(sum))
+}
+
+/// Looks whether all holds that must.
+pub(crate) fn check(books: &mut dyn Books, said: &mut dyn FnMut(&Found)) -> Result<bool, Error> {
+    let left_now = settle(books)?;
+    let (is_open, unsure) = (!open_runs(books)?.is_empty(), counted(books, UNSURE)?);
     let mut all = true;
-    for Check { what, sql, expected } in checks(books.dialect(), orders, stock) {
+    for Check { what, sql, expected } in all_checks(books)? {
         let number = books.number(&sql)?.unwrap_or(0);
-        let found = match expected {
-            Expected::Zero => Found { what, holds: Some(number == 0), because: format!("{number} are wrong") },
-            Expected::LoadedAndCounted(_) | Expected::LastOf(_) if is_open => {
-                Found { what, holds: None, because: "a run goes on, or was killed before it could tell".into() }
-            }
-            Expected::LoadedAndCounted(table) | Expected::LastOf(table) => {
-                let wanted = stored(books, &format!("rows:{}", table.name()))?
-                    + stored(books, &format!("counted:{}", table.name()))?;
-                let close = number > wanted && number - wanted <= unsure * MOST_ROWS;
-                let holds = if close { None } else { Some(number == wanted) };
-                let lost = match close {
-                    true => format!("; of {unsure} transactions that failed it is not known what was committed"),
-                    false => String::new(),
-                };
-                Found { what, holds, because: format!("{number}, expected {wanted}{lost}") }
-            }
+        let (Some(key), Some(wanted)) = (left_key(&expected), wanted(books, &expected)?) else {
+            let found = Found { what, holds: Some(number == 0), because: format!("{number} are wrong") };
+            all &= found.holds == Some(true);
+            said(&found);
+            continue;
+        };
+        let found = if is_open {
+            Found { what, holds: None, because: "a run is under way; check again when it has ended".into() }
+        } else if let Some((_, more)) = left_now.iter().find(|(now, _)| *now == key) {
+            let because = format!(
+                "{number}, expected {}; {more} more are of a run that died before it could tell, and are taken as they \
+                 are from now on",
+                wanted - more
+            );
+            Found { what, holds: None, because }
+        } else {
+            let close = number > wanted && number - wanted <= unsure * MOST_ROWS;
+            let holds = if close { None } else { Some(number == wanted) };
+            let lost = match close {
+                true => format!("; of {unsure} transactions that failed it is not known what was committed"),
+                false => String::new(),
+            };
+            let left = counted(books, &key)?;
+            let what = if left > 0 { format!("{what}, and {left} of runs that died") } else { what };
+            Found { what, holds, because: format!("{number}, expected {wanted}{lost}") }
         };
         all &= found.holds == Some(true);
         said(&found);

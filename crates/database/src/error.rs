@@ -26,8 +26,8 @@ pub enum Error {
     /// There is no relation to read.
     #[error("{0}: has no relation of ours to read; make one with seawall ranread setup --database {0} NAME SIZE_GB")]
     NoRelation(String),
-    /// It is in use.
-    #[error("{0}: a run goes on, or was killed before it could tell; wait for its end, or give --force")]
+    /// Somebody uses it.
+    #[error("{0}: a run is under way; wait for its end, or give --force")]
     Busy(String),
     /// The user stopped it.
     #[error("stopped; what was made is removed")]

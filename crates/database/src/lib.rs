@@ -22,7 +22,7 @@ mod url;
 mod watch;
 
 pub use any::Database;
-pub use books::Found;
+pub use books::{Found, OpenRun};
 pub use cgroup::MemoryBound;
 pub use error::Error;
 pub use mysql::{Mysql, MysqlAddress, MysqlError, PrivateMariadb};

@@ -132,6 +132,26 @@ impl Books for Book {
     fn batch(&mut self, sql: &str) -> Result<(), Error> {
         self.wire.batch(sql).map_err(|error| self.wrong(error))
     }
+
+    fn sign(&mut self, run: i64) -> Result<String, Error> {
+        self.batch("SET SESSION wait_timeout = 31536000")?;
+        self.ask(&format!("SELECT GET_LOCK({}, 0)", lock_of(run)), &[], &mut |_| {})?;
+        Ok("GET_LOCK".into())
+    }
+
+    /// Users' are those of this account in this database; locks are not of a database.
+    fn withdraw(&mut self) -> Result<(), Error> {
+        self.batch("USE information_schema")
+    }
+
+    fn lives(&mut self, run: i64, _sign: &str) -> Result<bool, Error> {
+        Ok(self.text(&format!("SELECT IS_USED_LOCK({})", lock_of(run)), &[])?.is_some())
+    }
+}
+
+/// The name of a run's lock: locks are the whole server's, and names no longer than 64 letters.
+fn lock_of(run: i64) -> String {
+    format!("CONCAT('seawall ', MD5(DATABASE()), ' {run}')")
 }
 
 impl Book {

@@ -151,6 +151,24 @@ impl Books for Book {
     fn batch(&mut self, sql: &str) -> Result<(), Error> {
         self.wire.batch(sql).map_err(|error| self.wrong(error))
     }
+
+    /// Its lock is on the table's own number: there may be such tables in several schemas.
+    fn sign(&mut self, run: i64) -> Result<String, Error> {
+        // Servers before 14 do not have it.
+        let _ = self.wire.batch("SET idle_session_timeout = 0");
+        let sql = format!("SELECT pg_advisory_lock('orderentry_metadata'::regclass::oid::int, {run})");
+        self.ask(&sql, &[], &mut |_| {})?;
+        Ok("pg_advisory_lock".into())
+    }
+
+    fn lives(&mut self, run: i64, _sign: &str) -> Result<bool, Error> {
+        let sql = format!(
+            "SELECT COUNT(*) FROM pg_locks WHERE locktype = 'advisory' AND granted AND objsubid = 2 AND objid = {run} AND \
+             classid = 'orderentry_metadata'::regclass::oid AND database = (SELECT oid FROM pg_database WHERE datname = \
+             current_database())"
+        );
+        Ok(self.number(&sql)? != Some(0))
+    }
 }
 
 impl Book {

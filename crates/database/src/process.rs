@@ -1,6 +1,7 @@
 //! Processor time and reads of processes, from the kernel's counters.
 
 use block::Span;
+use std::io;
 
 /// The name and the processor time of a process, by id or `self`: from `/proc`, with a resolution
 /// of 10 ms. `None` if there is no such process.
@@ -8,7 +9,30 @@ pub fn process(pid: &str) -> Option<(String, Span)> {
     parsed(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// What a process has used since its start.
+/// What tells a process that lives from every other before and after it on this host: its number,
+/// when it began, and since which boot.
+pub(crate) fn identity(pid: u32) -> io::Result<String> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
+    let begun = begun(&stat).ok_or_else(|| io::Error::other(format!("process {pid} is over")))?;
+    let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
+    Ok(format!("{pid} {begun} {}", boot.trim()))
+}
+
+/// Whether the process of that identity is still there.
+pub(crate) fn lives(of: &str) -> bool {
+    let pid = of.split(' ').next().and_then(|pid| pid.parse().ok());
+    pid.is_some_and(|pid| identity(pid).is_ok_and(|now| now == of))
+}
+
+/// When it began, in ticks since the boot; `None` of one that is over and whose parent has not
+/// looked yet.
+fn begun(stat: &str) -> Option<u64> {
+    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let state = fields.next()?;
+    fields.nth(18)?.parse().ok().filter(|_| !matches!(state, "Z" | "X"))
+}
+
+/// What a process has used since it began.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProcessUse {
     /// Processor time.
@@ -48,6 +72,20 @@ mod tests {
         assert_eq!(parsed(line), Some(("a) b".to_owned(), Span::from_secs(2))));
         assert_eq!(parsed("7 a"), None);
         assert!(process("self").is_some());
+        assert_eq!((begun(line), begun(&line.replace(" S ", " Z "))), (Some(5), None));
+    }
+
+    /// Another of the same number, or since another boot, is not the one that was meant.
+    #[test]
+    fn a_process_is_known_again() {
+        let me = identity(std::process::id()).expect("a process");
+        assert!(lives(&me) && !lives(&format!("{me}x")) && !lives(""));
+        let (pid, others) = me.split_once(' ').expect("a number");
+        assert!(!lives(&format!("{pid} 1{others}")));
+    }
+
+    #[test]
+    fn reads_are_those_from_below_the_page_cache() {
         assert_eq!((fetched("rchar: 9\nread_bytes: 4096\nwrite_bytes: 7\n"), fetched("")), (Some(4096), None));
     }
 }

@@ -172,7 +172,18 @@ fn a_lock_is_seen() {
     assert!((0.4..=0.6).contains(&locked) && (0.4..=0.6).contains(&client), "{sum:?}");
 }
 
-/// Crashes the server after some transactions, and ends the point when there were more afterwards.
+/// Its life is that of its connection.
+#[test]
+fn what_a_dead_run_left_is_taken_as_it_is() {
+    let Some((_folder, server)) = mariadb::server(None) else { return };
+    let database = named(&server.url());
+    set_up(&database, 1, 20);
+    let sql = "INSERT INTO logon SELECT NEXTVAL(logon_seq), MAX(customer_id), MAX(logon_date) FROM logon";
+    work::a_run_dies(&database, &|| server.run(sql).unwrap(), &drop);
+}
+
+/// Crashes the server once there were transactions, and ends the point when there were more after
+/// it.
 struct Crash<'a> {
     server: &'a PrivateMariadb,
     after: Option<u64>,

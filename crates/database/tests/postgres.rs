@@ -168,6 +168,16 @@ fn failures_have_their_kinds() {
     assert!(matches!(one.rows("SELECT 1", &[]), Err(Failure::Lost(_))));
 }
 
+/// Its life is that of its connection.
+#[test]
+fn what_a_dead_run_left_is_taken_as_it_is() {
+    let Some((_folder, server)) = server(None) else { return };
+    let database = named(&server.url());
+    set_up(&database, 1, 20);
+    let sql = "INSERT INTO logon SELECT nextval('logon_seq'), MAX(customer_id), MAX(logon_date) FROM logon";
+    work::a_run_dies(&database, &|| edit(&server, sql), &drop);
+}
+
 /// Crashes the server once after a number of transactions.
 struct Crash<'a>(&'a Private, bool);
 

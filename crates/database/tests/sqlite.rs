@@ -65,14 +65,42 @@ fn what_users_did_adds_up_and_damage_is_seen() {
     }
 }
 
+/// Its life is that of its process: here of one that is over.
 #[test]
-fn a_run_that_was_killed_leaves_counts_unknown() {
+fn what_a_dead_run_left_is_taken_as_it_is() {
     let folder = tempfile::tempdir().unwrap();
     let database = small(folder.path(), "a", 1);
-    database.run_begins().unwrap();
-    let found = wrong(&database);
-    assert_eq!(found.len(), 15, "{found:?}");
-    assert!(found.iter().all(|(_, holds)| holds.is_none()));
+    let add = || {
+        edit(&database, "INSERT INTO logon SELECT MAX(logon_id) + 1, MAX(customer_id), MAX(logon_date) FROM logon");
+        edit(&database, "UPDATE orderentry_sequences SET value = value + 1 WHERE name = 'logon_seq'");
+    };
+    let mut other = std::process::Command::new("true").spawn().unwrap();
+    let sql = format!(
+        "UPDATE orderentry_metadata SET metadata_value = replace(metadata_value, '1 {} ', '1 {} ') WHERE metadata_key \
+         LIKE 'open_run:%'",
+        std::process::id(),
+        other.id()
+    );
+    other.wait().unwrap();
+    work::a_run_dies(&database, &add, &|_| edit(&database, &sql));
+    edit(&database, "DELETE FROM logon WHERE logon_id = 1");
+    assert!(wrong(&database).iter().any(|(said, holds)| said.starts_with("rows of logon") && *holds == Some(false)));
+}
+
+/// What was taken for dead meanwhile and says afterwards what it added does not count it twice.
+#[test]
+fn a_run_that_was_taken_for_dead_counts_nothing_twice() {
+    let folder = tempfile::tempdir().unwrap();
+    let database = small(folder.path(), "a", 1);
+    let run = database.run_begins(1).unwrap();
+    edit(&database, "INSERT INTO logon SELECT MAX(logon_id) + 1, MAX(customer_id), MAX(logon_date) FROM logon");
+    edit(&database, "UPDATE orderentry_metadata SET metadata_value = '1 gone' WHERE metadata_key LIKE 'open_run:%'");
+    wrong(&database);
+    let mut counts = oltp::Counts::default();
+    counts.inserts[Table::Logon as usize] = 1;
+    database.run_ends(run, &counts, 0).unwrap();
+    edit(&database, "UPDATE orderentry_metadata SET metadata_value = '1 gone' WHERE metadata_key LIKE 'open_run:%'");
+    assert_eq!(wrong(&database), []);
 }
 
 /// A setup that was cut off is neither proved nor worked on, and goes away.
@@ -83,7 +111,7 @@ fn a_setup_that_was_cut_off_is_told_so() {
     edit(&database, "DELETE FROM orderentry_metadata WHERE metadata_key = 'seed'");
     assert!(matches!(database.check(&mut |_| {}), Err(Error::Unfinished(_))));
     assert!(matches!(database.ranges(), Err(Error::Unfinished(_))));
-    assert!(matches!(database.run_begins(), Err(Error::Unfinished(_))));
+    assert!(matches!(database.run_begins(1), Err(Error::Unfinished(_))));
     assert!(!database.is_in_use().unwrap());
     database.drop_all().unwrap();
     assert!(!path(&database).exists());

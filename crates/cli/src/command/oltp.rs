@@ -206,7 +206,7 @@ struct Check {
 struct Drop {
     #[command(flatten)]
     which: Which,
-    /// Remove it although a run goes on, or one was killed before it could tell
+    /// Remove it although a run is under way
     #[arg(long)]
     force: bool,
 }

@@ -1,7 +1,7 @@
 //! Shared by the tests of all databases: setup, a point of a number of transactions, and checks.
 
 use block::Span;
-use database::{Database, Dates, PointWatcher, UserPlan, Whistle};
+use database::{Database, Dates, OpenRun, PointWatcher, UserPlan, Whistle};
 use oltp::{Draws, Indexes, Ledger, Mode, Rows, Sizes, Think, TransactionMix};
 use std::num::NonZeroUsize;
 
@@ -53,10 +53,10 @@ pub fn play_watched(database: &Database, asked: Asked, mix: TransactionMix, pace
         seed: 3,
         draws: Draws { ranges: database.ranges().unwrap(), skew: None },
     };
-    database.run_begins().unwrap();
+    let open = database.run_begins(asked.users).unwrap();
     let whistle = Whistle::default();
     let ledger = database::play(&plan, &whistle, &|_, whistle| database.connect(whistle), pace).unwrap();
-    database.run_ends(ledger.whole(), ledger.unsure()).unwrap();
+    database.run_ends(open, ledger.whole(), ledger.unsure()).unwrap();
     ledger
 }
 
@@ -70,4 +70,30 @@ pub fn wrong(database: &Database) -> Vec<(String, Option<bool>)> {
     });
     assert_eq!(all.unwrap(), wrong.is_empty());
     wrong
+}
+
+/// A run that adds a row and dies: what is under way, what its row is once it is dead, and that
+/// later runs are compared as ever. `add` adds the row to logons as the load does, `kill` ends the
+/// run.
+pub fn a_run_dies(database: &Database, add: &dyn Fn(), kill: &dyn Fn(OpenRun)) {
+    let run = database.run_begins(1).unwrap();
+    add();
+    let found = wrong(database);
+    assert!(!found.is_empty() && found.iter().all(|(_, holds)| holds.is_none()), "{found:?}");
+    assert!(database.is_in_use().unwrap() && found[0].0.contains("a run is under way"), "{found:?}");
+    kill(run);
+    // A server sees that a connection is gone a little later.
+    while database.is_in_use().unwrap() {
+        Whistle::default().wait(Span::from_millis(1));
+    }
+    let found = wrong(database);
+    let row = found.iter().find(|(said, _)| said.starts_with("rows of logon")).unwrap();
+    assert!(row.1.is_none() && row.0.contains("1 more are of a run that died"), "{found:?}");
+    assert_eq!(wrong(database), []);
+    play(database, Asked { users: 2, transactions: 50, mode: Mode::Statements });
+    let mut said = Vec::new();
+    assert!(database.check(&mut |found| said.push(found.what.clone())).unwrap(), "{said:?}");
+    assert!(
+        said.iter().any(|what| what == "rows of logon are those loaded and those counted, and 1 of runs that died")
+    );
 }

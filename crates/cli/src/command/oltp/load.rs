@@ -236,7 +236,7 @@ impl<'a> Field<'a> {
             seed: work.seed,
             draws: Draws { ranges: self.ranges, skew: work.skew },
         };
-        self.database.run_begins()?;
+        let open = self.database.run_begins(users)?;
         let (whistle, database) = (Whistle::default(), self.database.clone());
         let connect = |_, whistle| database.connect(whistle);
         let first = self.zero.is_none();
@@ -262,7 +262,7 @@ impl<'a> Field<'a> {
         let ServerSeen { seconds: server, stored } = server;
         // Without a connection nothing was added.
         let (added, unsure) = played.as_ref().map(|ledger| (*ledger.whole(), ledger.unsure())).unwrap_or_default();
-        self.database.run_ends(&added, unsure)?;
+        self.database.run_ends(open, &added, unsure)?;
         let ledger = played.map_err(|failure| anyhow!("{}: {failure}", self.database.name()))?;
         let zero = *self.zero.get_or_insert(ledger.from());
         let start = ledger.from().since(zero);
