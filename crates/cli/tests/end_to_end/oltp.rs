@@ -63,6 +63,50 @@ fn a_database_in_use_is_not_removed() {
     assert!(!scratch.join("orders.sqlite").exists());
 }
 
+/// The database is removed by hand beneath a run, which is then ended: what was measured is
+/// printed, written and kept as cut short, and the run says that the database was not told.
+#[test]
+fn what_was_measured_outlives_its_database() {
+    let scratch = Scratch::new();
+    assert_eq!(oltp(&scratch, "setup --scale 0.001 --products 20").code, Some(0));
+    let mut command = seawall(scratch.path());
+    command.env(RESULTS, scratch.join("r.sqlite")).arg("oltp");
+    command.args(["run", "--users", "1", "--warm-up", "0", "--time", "600", "--columns", "users", "--xml", "x.xml"]);
+    let mut running = Running::start(command);
+    running.wait_for("[1/1]");
+    std::fs::remove_file(scratch.join("orders.sqlite")).unwrap();
+    running.signal("INT");
+    let (status, said) = running.end();
+    let all = said.join("\n");
+    assert!(status.code() == Some(2) && all.contains("avg TPS "), "{all}");
+    assert!(all.contains("what was measured is kept, but the database could not be told"), "{all}");
+    assert!(scratch.join("x.xml").exists());
+    let sql = "SELECT state, key FROM runs JOIN settings USING (run) WHERE key = 'avg_tps'";
+    let kept = run(seawall(scratch.path()).env(RESULTS, scratch.join("r.sqlite")).args(["results", "sql", sql]));
+    assert!(kept.out.contains("avg_tps") && kept.out.contains("cut_short"), "{kept:?}");
+}
+
+/// A run that is ended in its warm-up has no figures, and none is kept.
+#[test]
+fn a_run_that_measured_nothing_shows_nothing() {
+    let scratch = Scratch::new();
+    assert_eq!(oltp(&scratch, "setup --scale 0.001 --products 20").code, Some(0));
+    let mut command = seawall(scratch.path());
+    command.env(RESULTS, scratch.join("r.sqlite")).arg("oltp");
+    command.args(["run", "--users", "1", "--warm-up", "600", "--columns", "users", "-o", "p.html"]);
+    let mut running = Running::start(command);
+    running.wait_for("[1/1]");
+    running.signal("INT");
+    let (status, said) = running.end();
+    let all = said.join("\n");
+    assert!(status.code() == Some(2) && all.contains("stopped before anything was measured"), "{all}");
+    assert!(!all.contains("avg TPS") && !scratch.join("p.html").exists(), "{all}");
+    let sql = "SELECT 'runs ' || COUNT(*) FROM runs";
+    let kept = run(seawall(scratch.path()).env(RESULTS, scratch.join("r.sqlite")).args(["results", "sql", sql]));
+    assert!(kept.out.contains("runs 0"), "{kept:?}");
+    assert_eq!(oltp(&scratch, "check").code, Some(0));
+}
+
 /// On an array: the same figures twice, a page, a file, a run among those kept with what host and
 /// media did, and the same by `seawall simulate oltp`. Of eight disks RAID 10 does more small
 /// writes than RAID 5, and users feel it.

@@ -1,17 +1,19 @@
 //! Users at work: one number of them, or more and more.
 
-use super::{Run, Sweep, Work};
+mod sweep;
+
+use super::{Run, Work};
 use crate::classic::Counters;
 use crate::interrupt::{self, Stop};
 use crate::live::{Live, Stream};
 use crate::memory::{self, Kept, Memory};
-use crate::outputs::{check_file, check_files};
+use crate::outputs::check_files;
 use crate::play::now_unix_ms;
 use crate::{Answer, date, machine, terminal};
-use ::database::{Database, Dates, PointWatcher, ServerSeen, ServerWatch, UserPlan, Whistle, play, process};
+use ::database::{Database, Dates, Error, PointWatcher, ServerSeen, ServerWatch, UserPlan, Whistle, play, process};
 use ::oltp::{
-    Around, Asked, Columns, Draws, Evidence, Figures, Ledger, Limiter, Mode, Ranges, ServerCounts, Step, Think,
-    add_point, asked, goes_on, limiter, page, results_xml, seconds_csv, summary, sweep_page,
+    Around, Asked, Columns, Draws, Evidence, Figures, Ledger, Limiter, Mode, Ranges, ServerCounts, Think, add_point,
+    asked, limiter, page, results_xml, seconds_csv, summary,
 };
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Bytes, Span, Time};
@@ -37,6 +39,8 @@ struct Field<'a> {
     /// When the first window began.
     zero: Option<Time>,
     stop: Stop,
+    /// Why the database could not be told what a point added.
+    unclosed: Option<Error>,
     live: Live,
 }
 
@@ -67,17 +71,15 @@ impl Run {
         let mut field = Field::open(&self.work, pace, &users, memory)?;
         let played = field.play(self.users, self.columns.as_ref());
         let facts = field.facts();
-        let (run, kept, stopped) = (field.run, field.kept, field.stop.is_asked());
-        let played = end(played, run, kept, stopped)?;
+        let ending = Ending { stopped: field.stop.is_asked(), unclosed: field.unclosed };
+        let played = end(played, field.run, field.kept, &ending)?;
         terminal::print(&summary(&played.figures, &played.seen, &played.limiter));
         warn_of_driver(&played.seen);
         if let Some(first) = played.ledger.first_failure() {
             terminal::complain(&format!("the first failure was {first}"));
         }
         self.write(&played, &field.database.name(), &facts)?;
-        if stopped {
-            bail!("stopped before the end; what was measured until then is kept");
-        }
+        ending.told()?;
         Ok(if played.figures.failed() > 0 { Answer::No } else { Answer::Yes })
     }
 }
@@ -112,49 +114,31 @@ impl Run {
     }
 }
 
-impl Sweep {
-    pub fn run(self, memory: &Memory) -> Result<Answer> {
-        self.work.output.iter().try_for_each(|path| check_file("--output", path))?;
-        let mut field = Field::open(&self.work, Schedule::default(), "a sweep over users", memory)?;
-        let (mut steps, mut limiters) = (Vec::<Step>::new(), Vec::new());
-        let mut users = 1;
-        let mut last = Ok(());
-        terminal::line("   users   avg TPS   max TPM    avg ms    failed  limiter");
-        while users <= self.to && goes_on(&steps) && !field.stop.is_asked() {
-            match field.play(users, None) {
-                Err(error) => {
-                    last = Err(error);
-                    break;
-                }
-                Ok(Played { figures, limiter, .. }) => {
-                    let (tps, tpm) = (format!("{:.1}", figures.avg_tps), report::text::thousands(figures.max_tpm));
-                    let (ms, failed) = (report::text::millis(figures.response), figures.failed());
-                    terminal::line(&format!("{users:>8}{tps:>10}{tpm:>10}{ms:>10}{failed:>10}  {}", limiter.name));
-                    steps.push(Step { users, figures });
-                    limiters.push(limiter);
-                }
-            }
-            users *= 2;
+/// What ended a load other than its time.
+struct Ending {
+    stopped: bool,
+    unclosed: Option<Error>,
+}
+
+impl Ending {
+    /// Says it, once what was measured is written.
+    fn told(self) -> Result<()> {
+        if let Some(error) = self.unclosed {
+            bail!("what was measured is kept, but the database could not be told what this run added: {error}");
         }
-        let (facts, stopped) = (field.facts(), field.stop.is_asked());
-        end(last, field.run, field.kept, stopped)?;
-        if let Some(at) = ::oltp::knee(&steps) {
-            terminal::line(&format!("knee     {} users, {:.1} TPS", steps[at].users, steps[at].figures.avg_tps));
-        }
-        write(self.work.output.as_deref(), sweep_page(&steps, &limiters, &facts), "")?;
-        if stopped {
+        if self.stopped {
             bail!("stopped before the end; what was measured until then is kept");
         }
-        Ok(if steps.iter().any(|step| step.figures.failed() > 0) { Answer::No } else { Answer::Yes })
+        Ok(())
     }
 }
 
 /// Keeps the run as it ended.
-fn end<T>(played: Result<T>, mut run: Kept_, kept: Kept, stopped: bool) -> Result<T> {
+fn end<T>(played: Result<T>, mut run: Kept_, kept: Kept, ending: &Ending) -> Result<T> {
     if played.is_err() && run.points.is_empty() {
         kept.forget();
     } else {
-        if played.is_err() || stopped {
+        if played.is_err() || ending.stopped || ending.unclosed.is_some() {
             run.identity.state = State::CutShort;
         }
         kept.end(run);
@@ -210,10 +194,10 @@ impl<'a> Field<'a> {
         let log = database.log_folder().filter(|log| log.exists());
         let loaded: Vec<PathBuf> = folder.into_iter().chain(log).collect();
         let kept = memory.labelled(cache).loading(loaded).watched().begin(run.clone());
-        let (clock, stop) = (Clock::new(), interrupt::watch()?);
+        let (clock, zero, stop, unclosed) = (Clock::new(), None, interrupt::watch()?, None);
         let mut live = Live::on(Stream::Err, false, format!("order entry on {name}"));
         live.state.rate = "TPS";
-        Ok(Field { work, database, engine, buffers, ranges, pace, run, kept, clock, zero: None, stop, live })
+        Ok(Field { work, database, engine, buffers, ranges, pace, run, kept, clock, zero, stop, unclosed, live })
     }
 
     /// How long users work before anything is measured, in seconds.
@@ -262,11 +246,15 @@ impl<'a> Field<'a> {
         let ServerSeen { seconds: server, stored } = server;
         // Without a connection nothing was added.
         let (added, unsure) = played.as_ref().map(|ledger| (*ledger.whole(), ledger.unsure())).unwrap_or_default();
-        self.database.run_ends(open, &added, unsure)?;
+        // A database that is gone takes nothing of what was measured with it.
+        self.unclosed = self.database.run_ends(open, &added, unsure).err();
         let ledger = played.map_err(|failure| anyhow!("{}: {failure}", self.database.name()))?;
         let zero = *self.zero.get_or_insert(ledger.from());
         let start = ledger.from().since(zero);
         let figures = Figures::of(&ledger, users);
+        if self.stop.is_asked() && figures.done + figures.failed() == 0 {
+            bail!("stopped before anything was measured");
+        }
         let host = self.kept.host_so_far().between(start, start + figures.window);
         let seen = Evidence { stored, ..self.seen(start, &host, &server, before) };
         let limiter = limiter(&figures, &seen);

@@ -1,0 +1,57 @@
+//! More and more users, until more bring little.
+
+use super::{Ending, Field, Played, Schedule, end, write};
+use crate::command::oltp::Sweep;
+use crate::memory::Memory;
+use crate::outputs::check_file;
+use crate::{Answer, terminal};
+use ::oltp::{Step, goes_on, sweep_page};
+use anyhow::Result;
+use block::Span;
+
+impl Sweep {
+    pub fn run(self, memory: &Memory) -> Result<Answer> {
+        self.work.output.iter().try_for_each(|path| check_file("--output", path))?;
+        let mut field = Field::open(&self.work, Schedule::default(), "a sweep over users", memory)?;
+        let (mut steps, mut limiters) = (Vec::<Step>::new(), Vec::new());
+        let mut users = 1;
+        let mut last = Ok(());
+        terminal::line("   users   avg TPS   max TPM    avg ms    failed  limiter");
+        while users <= self.to && goes_on(&steps) && !field.stop.is_asked() && field.unclosed.is_none() {
+            match field.play(users, None) {
+                Err(error) => {
+                    last = Err(error);
+                    break;
+                }
+                Ok(Played { figures, limiter, .. }) => {
+                    let (tps, tpm) = (format!("{:.1}", figures.avg_tps), report::text::thousands(figures.max_tpm));
+                    let (ms, failed) = (report::text::millis(figures.response), figures.failed());
+                    // Others are not held against a point that was cut short.
+                    let whole = figures.window >= Span::from_secs(self.work.time);
+                    let name = if whole { limiter.name } else { "cut short" };
+                    terminal::line(&format!("{users:>8}{tps:>10}{tpm:>10}{ms:>10}{failed:>10}  {name}"));
+                    if whole {
+                        steps.push(Step { users, figures });
+                        limiters.push(limiter);
+                    }
+                }
+            }
+            users *= 2;
+        }
+        let facts = field.facts();
+        let ending = Ending { stopped: field.stop.is_asked(), unclosed: field.unclosed };
+        let last = end(last, field.run, field.kept, &ending);
+        if steps.is_empty() && last.is_err() {
+            return last.map(|()| Answer::Yes);
+        }
+        if let Some(at) = ::oltp::knee(&steps) {
+            terminal::line(&format!("knee     {} users, {:.1} TPS", steps[at].users, steps[at].figures.avg_tps));
+        }
+        if !steps.is_empty() {
+            write(self.work.output.as_deref(), sweep_page(&steps, &limiters, &facts), "")?;
+        }
+        ending.told()?;
+        last?;
+        Ok(if steps.iter().any(|step| step.figures.failed() > 0) { Answer::No } else { Answer::Yes })
+    }
+}
