@@ -101,7 +101,6 @@ impl Database {
     ///
     /// # Errors
     /// Objects with the same names exist, or the database cannot be written.
-    /// Something of the same names is there, or the database cannot be written.
     pub fn setup(
         &self,
         rows: Rows,
