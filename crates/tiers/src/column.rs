@@ -68,13 +68,23 @@ impl TierFigure {
         TierFigure::Cpu,
     ];
 
-    /// Digits after the decimal point, as published.
-    pub(crate) const fn digits(self) -> usize {
-        match self {
+    /// Digits behind the point of a figure: as published, and more where three significant digits
+    /// need them, as a fast store's response is a part of a millisecond.
+    pub(crate) fn digits(self, value: f64) -> usize {
+        const SIGNIFICANT: f64 = 3.0;
+        /// Less than a billionth is not told apart from nothing.
+        const MOST: f64 = 9.0;
+        let published = match self {
             TierFigure::Mbps => 2,
             TierFigure::DiskBusy | TierFigure::Cpu => 1,
             _ => 0,
+        };
+        if !value.is_normal() {
+            return published;
         }
+        // The place of the first digit: 0 of 1 to 10, -1 of 0.1 to 1.
+        let first = value.abs().log10().floor();
+        published.max((SIGNIFICANT - 1.0 - first).clamp(0.0, MOST) as usize)
     }
 }
 

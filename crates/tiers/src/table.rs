@@ -93,7 +93,7 @@ impl TierRow {
             Column::Number => self.number.to_string(),
             Column::Word(word) => self.word(word).shown().unwrap_or("N/A").to_owned(),
             Column::Figure(figure) => {
-                self.median(figure).map_or_else(|| "N/A".into(), |value| shown(value, figure.digits()))
+                self.median(figure).map_or_else(|| "N/A".into(), |value| shown(value, figure.digits(value)))
             }
         }
     }
@@ -133,5 +133,21 @@ mod tests {
         assert_eq!(row.cell(Column::Word(TierWord::Spindle)), "FC");
         assert_eq!(row.spread(TierFigure::Iops).most, 900.0);
         assert_eq!([shown(1e300, 0), shown(1234.50, 2)], ["1e300", "1234.5"]);
+    }
+
+    /// What is published whole stays so; what was measured below a hundred is not rounded to fewer
+    /// than three digits, or a fast store would answer in no time.
+    #[test]
+    fn small_figures_keep_three_digits() {
+        let cell = |figure, value| {
+            let mut row = TierRow::default();
+            row.add(figure, value, "run 1");
+            row.cell(Column::Figure(figure))
+        };
+        let responses = [0.0, 0.2449, 1.034, 9.996, 51.0, 51.26, 149.4].map(|ms| cell(TierFigure::AvgResp, ms));
+        assert_eq!(responses, ["0", "0.245", "1.03", "10", "51", "51.3", "149"]);
+        assert_eq!([cell(TierFigure::AvgTps, 0.41), cell(TierFigure::AvgTps, 1450.3)], ["0.41", "1450"]);
+        assert_eq!([cell(TierFigure::Mbps, 117.46), cell(TierFigure::Mbps, 0.01234)], ["117.46", "0.0123"]);
+        assert_eq!([cell(TierFigure::Cpu, 71.43), cell(TierFigure::Cpu, 100.0)], ["71.4", "100"]);
     }
 }

@@ -80,8 +80,8 @@ pub(crate) fn repeats(table: &TierTable) -> Vec<String> {
     let mut told = Vec::new();
     for row in &table.rows {
         let of = TierFigure::ALL.into_iter().filter(|figure| row.samples(*figure).len() > 1).map(|figure| {
-            let (spread, digits) = (row.spread(figure), figure.digits());
-            let shown = |value| crate::table::shown(value, digits);
+            let spread = row.spread(figure);
+            let shown = |value| crate::table::shown(value, figure.digits(value));
             let name = Column::Figure(figure).name();
             format!("{name} {} to {} in {}", shown(spread.least), shown(spread.most), spread.samples)
         });
