@@ -33,6 +33,17 @@ pub enum CharbenchError {
         "-p: a password on the command line can be read by everybody on this host; put it into the database's own file"
     )]
     Password,
+    /// A user of what has none.
+    #[error("-u: only a server's connect string has a user, as in -cs postgres://{0}@localhost/shop; leave -u out")]
+    NoServer(String),
+    /// Two users.
+    #[error("-u: the connect string names another user, {named:?}, got {given:?}; leave one of them out")]
+    User {
+        /// Of the connect string.
+        named: String,
+        /// As typed.
+        given: String,
+    },
     /// A file of settings.
     #[error(
         "-c: a configuration is not read here; give what it says by options, as -cs, -uc, -rt, -min and -max, and weights \
@@ -115,10 +126,41 @@ pub fn unfold(typed: &[String]) -> Result<Vec<String>, CharbenchError> {
             out.extend([ours.into(), format!("{}-{}", of(least), of(most))]);
         }
     }
+    if let Some(user) = value.get("-u") {
+        let database = out.iter().position(|word| word == "--database").and_then(|at| out.get_mut(at + 1));
+        let database = database.ok_or_else(|| CharbenchError::NoServer(user.clone()))?;
+        *database = with_user(database, user)?;
+    }
     if !out.iter().any(|word| word == "--columns") {
         out.extend(["--columns".into(), "users,tpm,tps,errs,vresp".into()]);
     }
     Ok(out)
+}
+
+/// A connect string as that user's, which it may name itself.
+fn with_user(database: &str, user: &str) -> Result<String, CharbenchError> {
+    let (scheme, rest) = database.split_once("://").ok_or_else(|| CharbenchError::NoServer(user.into()))?;
+    let coded = percent_coded(user);
+    let parameters = rest.split_once('?').map_or("", |(_, parameters)| parameters);
+    let authority = rest.split(['/', '?']).next().unwrap_or_default();
+    let before = authority.rsplit_once('@').map(|(user, _)| user).filter(|user| !user.is_empty());
+    let named = before.or_else(|| parameters.split('&').find_map(|parameter| parameter.strip_prefix("user=")));
+    match named {
+        Some(named) if named == user || named == coded => Ok(database.into()),
+        // What stands behind a colon is a password, and nothing for a message.
+        Some(named) => {
+            let named = named.split(':').next().unwrap_or_default().into();
+            Err(CharbenchError::User { named, given: user.into() })
+        }
+        None => Ok(format!("{scheme}://{coded}@{}", rest.trim_start_matches('@'))),
+    }
+}
+
+/// A name as it stands in a URL.
+fn percent_coded(name: &str) -> String {
+    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
+    let coded = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
+    name.bytes().map(coded).collect()
 }
 
 fn seconds(option: &'static str, given: &str) -> Result<u64, CharbenchError> {
@@ -213,6 +255,32 @@ mod tests {
         assert_eq!(of("-rt 0:01 -bs 0:02"), Err(CharbenchError::Window));
         assert!(matches!(of("-usr x"), Err(CharbenchError::Option { .. })));
         assert_eq!(of("-uc"), Err(CharbenchError::Missing("-uc".into())));
+    }
+
+    /// The user of `-u` is the connect string's, wherever the two stand; two that differ are one
+    /// too many, and a file has none.
+    #[test]
+    fn the_user_is_that_of_the_connect_string() {
+        let database = |words: &str| of(words).map(|words| words.split(' ').nth(2).unwrap().to_owned());
+        for (words, is) in [
+            ("-cs postgres://h:5433/shop -u soe", "postgres://soe@h:5433/shop"),
+            ("-u soe -cs postgres://h/shop?sslmode=disable", "postgres://soe@h/shop?sslmode=disable"),
+            (
+                "-cs mysql://localhost/shop?socket=/run/m@1.sock -u a@b",
+                "mysql://a%40b@localhost/shop?socket=/run/m@1.sock",
+            ),
+            ("-cs postgres:///shop -u soe", "postgres://soe@/shop"),
+            ("-cs postgres://soe@h/shop -u soe", "postgres://soe@h/shop"),
+            ("-cs postgres://a%40b@h/shop -u a@b", "postgres://a%40b@h/shop"),
+            ("-cs postgres://h/shop?user=soe -u soe", "postgres://h/shop?user=soe"),
+        ] {
+            assert_eq!(database(words).unwrap(), is);
+        }
+        let twice = database("-cs postgres://sys:hunter2@h/shop -u soe").unwrap_err();
+        assert_eq!(twice, CharbenchError::User { named: "sys".into(), given: "soe".into() });
+        assert!(matches!(database("-cs postgres://h/shop?user=sys -u soe"), Err(CharbenchError::User { .. })));
+        assert_eq!(database("-cs sqlite:/x -u soe"), Err(CharbenchError::NoServer("soe".into())));
+        assert_eq!(of("-u soe"), Err(CharbenchError::NoServer("soe".into())));
     }
 
     #[test]
