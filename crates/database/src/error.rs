@@ -26,6 +26,15 @@ pub enum Error {
     /// There is no relation to read.
     #[error("{0}: has no relation of ours to read; make one with seawall ranread setup --database {0} NAME SIZE_GB")]
     NoRelation(String),
+    /// A relation was made there already.
+    #[error(
+        "{0}: has seawall_ranread already; read it, remove it with seawall ranread purge --database {0}, or name another \
+         database"
+    )]
+    HasRelation(String),
+    /// A table of the relation's name that is not ours.
+    #[error("{0}: has a table seawall_ranread that setup did not make; rename it, or name another database")]
+    NotOurRelation(String),
     /// Somebody uses it.
     #[error("{0}: a run is under way; wait for its end, or give --force")]
     Busy(String),

@@ -48,15 +48,10 @@ impl Relation {
         seed: u64,
         progress: &mut dyn FnMut(f64) -> bool,
     ) -> Result<Relation, Error> {
+        Relation::must_be_missing(postgres)?;
         let mut book = postgres.books()?;
         let name = postgres.name();
-        if book
-            .text("SELECT relname FROM pg_class WHERE oid = to_regclass(CAST($1 AS text))", &[NAME.into()])?
-            .is_some()
-        {
-            return Err(Error::Taken { database: name, table: NAME.into() });
-        }
-        // Storage `plain`: not compressed, and not moved out of the row.
+        // Stored as it is: neither compressed nor elsewhere.
         book.batch(&format!(
             "BEGIN; CREATE TABLE {NAME} (id BIGINT, letters TEXT) WITH (autovacuum_enabled = off); ALTER TABLE {NAME} ALTER \
              COLUMN letters SET STORAGE PLAIN; COMMENT ON TABLE {NAME} IS '{MARK}'; COMMIT"
@@ -87,7 +82,19 @@ impl Relation {
         }
     }
 
-    /// Opens the relation that setup made.
+    /// Refuses a database in which one cannot be made.
+    ///
+    /// # Errors
+    /// There is one, or a table of others that is called so.
+    pub fn must_be_missing(postgres: &Postgres) -> Result<(), Error> {
+        match found(postgres)? {
+            None => Ok(()),
+            Some(Maker::Setup) => Err(Error::HasRelation(postgres.name())),
+            Some(Maker::Others) => Err(Error::NotOurRelation(postgres.name())),
+        }
+    }
+
+    /// The one that setup made.
     ///
     /// # Errors
     /// There is none.
@@ -100,12 +107,15 @@ impl Relation {
         Ok(Relation { postgres, blocks })
     }
 
-    /// Removes it.
+    /// Removes the one that setup made, or began to make before it was killed.
     ///
     /// # Errors
-    /// It is in use.
-    pub fn remove(self) -> Result<(), Error> {
-        self.postgres.books()?.batch(&format!("DROP TABLE {NAME}"))
+    /// There is none, or it is in use.
+    pub fn remove(postgres: &Postgres) -> Result<(), Error> {
+        match found(postgres)? {
+            Some(Maker::Setup) => postgres.books()?.batch(&format!("DROP TABLE {NAME}")),
+            Some(Maker::Others) | None => Err(Error::NoRelation(postgres.name())),
+        }
     }
 
     /// Number of blocks.
@@ -145,6 +155,21 @@ impl Relation {
     pub fn reader<'w>(&self, whistle: &'w Whistle) -> Result<Reader<'w>, Failure> {
         Ok(Reader { connection: self.postgres.connect(whistle)? })
     }
+}
+
+/// Who made what has the relation's name.
+#[derive(Clone, Copy)]
+enum Maker {
+    Setup,
+    Others,
+}
+
+/// What has the relation's name in that database, if anything.
+fn found(postgres: &Postgres) -> Result<Option<Maker>, Error> {
+    let sql =
+        "SELECT COALESCE(obj_description(oid, 'pg_class'), '') FROM pg_class WHERE oid = to_regclass(CAST($1 AS text))";
+    let mark = postgres.books()?.text(sql, &[NAME.into()])?;
+    Ok(mark.map(|mark| if mark == MARK { Maker::Setup } else { Maker::Others }))
 }
 
 /// A connection that reads blocks.

@@ -311,7 +311,10 @@ fn a_relation_is_read_through_its_server() {
     let made = ranread("setup NAME 4MiB");
     assert!(made.code == Some(0) && made.out.contains("512 blocks of 8 KiB"), "{made:?}");
     let again = ranread("setup NAME 4MiB");
+    // Nothing is begun, and what is advised is what makes room: not the drop of order entry.
     assert!(again.code == Some(2) && again.err.contains("has seawall_ranread already"), "{again:?}");
+    let advised = "remove it with seawall ranread purge --database postgres";
+    assert!(again.out.is_empty() && again.err.contains(advised), "{again:?}");
     let refused = ranread("run 2 50 --write");
     assert!(refused.code == Some(2) && refused.err.contains("nothing is written"), "{refused:?}");
     // It fits into the server's cache: of the storage nothing can be said, and that is.
@@ -321,6 +324,14 @@ fn a_relation_is_read_through_its_server() {
     let purged = ranread("purge");
     assert_eq!(purged.code, Some(0), "{purged:?}");
     assert_eq!(ranread("purge").code, Some(2));
+    // A table of somebody else stays; what a killed setup left is empty, and goes.
+    let sql = |sql: &str| assert!(server.command("psql").args(["-qc", sql]).status().unwrap().success(), "{sql}");
+    sql("CREATE TABLE seawall_ranread (id INT)");
+    let others = ranread("setup NAME 4MiB");
+    assert!(others.code == Some(2) && others.err.contains("that setup did not make"), "{others:?}");
+    assert_eq!(ranread("purge").code, Some(2));
+    sql("COMMENT ON TABLE seawall_ranread IS 'made by seawall ranread setup'");
+    assert_eq!(ranread("purge").code, Some(0));
     let mut command = seawall(scratch.path());
     let wrong = run(command.args(["ranread", "run", "--database", "mysql://u:hunter2@h/d", "2", "5"]));
     assert!(

@@ -42,6 +42,7 @@ pub fn set_up(ask: &SetupAsk) -> Result<Answer> {
     let stop = interrupt::watch()?;
     let postgres = server(&ask.directory)?;
     let name = postgres.name();
+    Relation::must_be_missing(&postgres).context("setup")?;
     terminal::line(&format!("Making a relation of {} in {name}", ask.size));
     let relation = Relation::set_up(&postgres, ask.size, ask.seed, &mut |_| !stop.is_asked()).context("setup")?;
     let buffers = relation.postgres().buffers()?;
@@ -58,10 +59,9 @@ pub fn set_up(ask: &SetupAsk) -> Result<Answer> {
 
 /// Removes it.
 pub fn purge(ask: &PurgeAsk) -> Result<Answer> {
-    let relation = open(&ask.directory).context("purge")?;
-    let name = relation.postgres().name();
-    relation.remove()?;
-    terminal::line(&format!("The relation in {name} is removed."));
+    let postgres = server(&ask.directory).context("purge")?;
+    Relation::remove(&postgres).context("purge")?;
+    terminal::line(&format!("The relation in {} is removed.", postgres.name()));
     Ok(Answer::Yes)
 }
 
