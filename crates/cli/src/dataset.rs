@@ -10,7 +10,7 @@ mod pipe;
 pub use check::{Checked, check, check_device};
 pub use device::{Ask, Device, Filler, fill_devices, wipe_edges};
 pub use fill::{Filling, fill, only_writer};
-pub use open::{Found, find, find_above};
+pub use open::{Found, find, find_above, note};
 pub use pipe::Pipe;
 pub use storage::{Consent, Place, words};
 

@@ -2,7 +2,7 @@
 //! to fill it up.
 //!
 //! ```text
-//!   DIR/seawall-data.toml      how it was made
+//!   DIR/seawall-data.toml      how it was made, and how many blocks each job has
 //!   DIR/dir01/data0001 …       job 1: its blocks in files of 1 GiB, one after the other
 //!   DIR/dir02/data0001 …       job 2
 //! ```
@@ -61,6 +61,8 @@ struct Manifest {
     jobs: u32,
     compress_percent: u32,
     duplicate_percent: u32,
+    #[serde(default)]
+    blocks: Vec<u64>,
 }
 
 impl Dataset {
@@ -69,29 +71,34 @@ impl Dataset {
     /// Blocks of a file, the last of a job excepted: 1 GiB.
     pub const FILE_BLOCKS: u64 = (1 << 30) / BLOCK;
 
-    /// The manifest's text.
-    pub fn manifest(&self) -> String {
+    /// The manifest's text. `blocks` is how many each job had when the last filling ended; empty
+    /// where none has.
+    pub fn manifest(&self, blocks: &[u64]) -> String {
         let Recipe { seed, compress_percent, duplicate_percent } = self.recipe;
+        let blocks = if blocks.is_empty() { String::new() } else { format!("blocks = {blocks:?}\n") };
         format!(
             "# Made by seawall dgen; seawall ramp finds its data by it. Remove it together with the dir* folders.\n\
              format = 1\nseed = {seed}\njobs = {}\ncompress_percent = {compress_percent}\n\
-             duplicate_percent = {duplicate_percent}\n",
+             duplicate_percent = {duplicate_percent}\n{blocks}",
             self.jobs
         )
     }
 
-    /// Reads a manifest.
+    /// Reads a manifest, and how many blocks each job had.
     ///
     /// # Errors
     /// It is damaged, or of another format.
-    pub fn read(manifest: &str) -> Result<Dataset, ManifestError> {
+    pub fn read(manifest: &str) -> Result<(Dataset, Vec<u64>), ManifestError> {
         let damaged = |error: toml::de::Error| ManifestError(format!("is damaged: {}", error.message()));
-        let Manifest { format, seed, jobs, compress_percent, duplicate_percent } =
+        let Manifest { format, seed, jobs, compress_percent, duplicate_percent, blocks } =
             toml::from_str(manifest).map_err(damaged)?;
         if format != 1 {
             return Err(ManifestError(format!("is of format {format}; this seawall knows format 1")));
         }
-        Ok(Dataset { recipe: Recipe { seed, compress_percent, duplicate_percent }, jobs })
+        if !blocks.is_empty() && blocks.len() != jobs as usize {
+            return Err(ManifestError(format!("is damaged: blocks of {} jobs, and there are {jobs}", blocks.len())));
+        }
+        Ok((Dataset { recipe: Recipe { seed, compress_percent, duplicate_percent }, jobs }, blocks))
     }
 
     /// The folder of a job, from 1.
@@ -133,9 +140,12 @@ mod tests {
 
     #[test]
     fn a_manifest_is_read_back_and_a_damaged_one_is_refused() {
-        assert_eq!(Dataset::read(&DATA.manifest()), Ok(DATA));
+        assert_eq!(Dataset::read(&DATA.manifest(&[])), Ok((DATA, vec![])));
+        assert_eq!(Dataset::read(&DATA.manifest(&[9, 9, 9, 7])), Ok((DATA, vec![9, 9, 9, 7])));
+        let odd = Dataset::read(&DATA.manifest(&[9])).unwrap_err().to_string();
+        assert_eq!(odd, "is damaged: blocks of 1 jobs, and there are 4");
         assert!(Dataset::read("format = 1").unwrap_err().to_string().starts_with("is damaged: missing field"));
-        let newer = DATA.manifest().replace("format = 1", "format = 2");
+        let newer = DATA.manifest(&[]).replace("format = 1", "format = 2");
         assert_eq!(Dataset::read(&newer).unwrap_err().to_string(), "is of format 2; this seawall knows format 1");
     }
 

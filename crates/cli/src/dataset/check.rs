@@ -15,12 +15,14 @@ pub struct Checked {
     pub rewritten: u64,
     /// Blocks that are wrong.
     pub wrong: u64,
-    /// The first of them, a line each.
+    /// Blocks that were there when the last filling ended, and are not.
+    pub missing: u64,
+    /// The first of both, a line each.
     pub first: Vec<String>,
     stopped: bool,
 }
 
-/// Lines of wrong blocks at most; there may be millions.
+/// Lines of wrong and missing blocks at most; there may be millions.
 const LINES_MAX: usize = 10;
 
 /// A row of blocks of a job.
@@ -36,6 +38,11 @@ struct Row<'a> {
 
 /// Reads all of `found`; `step` hears of every byte and ends it early by returning false.
 pub fn check(found: &Found, checked: &mut Checked, step: &mut dyn FnMut(u64) -> bool) -> Result<()> {
+    for (job, noted, there) in found.short() {
+        checked.missing += noted - there;
+        let home = found.folder.join(Dataset::folder(job));
+        checked.tell(format!("{}: {noted} blocks were written, {there} are there", home.display()));
+    }
     for (job, index, path, blocks) in &found.files {
         let row = Row {
             recipe: &found.dataset.recipe,
@@ -83,10 +90,14 @@ impl Checked {
             Ok(_) => self.rewritten += 1,
             Err(wrong) => {
                 self.wrong += 1;
-                if self.first.len() < LINES_MAX {
-                    self.first.push(format!("{}: {wrong}", row.name));
-                }
+                self.tell(format!("{}: {wrong}", row.name));
             }
+        }
+    }
+
+    fn tell(&mut self, line: String) {
+        if self.first.len() < LINES_MAX {
+            self.first.push(line);
         }
     }
 }

@@ -44,14 +44,14 @@ struct Shared<'a> {
 }
 
 /// Fills every job of `dataset` in `folder` up to `blocks` blocks, then takes back of the last what
-/// was too much for no more than `used_at_most` bytes of the file system to be in use. Returns the
-/// bytes written.
+/// was too much for no more than `used_at_most` bytes of the file system to be in use, and notes in
+/// the manifest what is there then. Returns the bytes written.
 pub fn fill(folder: &Path, dataset: &Dataset, blocks: u64, used_at_most: u64, watch: &dyn Filling) -> Result<u64> {
     for job in 1..=dataset.jobs {
         let home = folder.join(Dataset::folder(job));
         storage::make_folder(&home)?;
     }
-    let before = super::find(folder)?.map_or(0, |found| blocks_of(&found, dataset.jobs));
+    let before = super::find(folder)?.map_or(0, |found| found.blocks_of(dataset.jobs));
     let (next_job, written) = (AtomicU32::new(1), AtomicU64::new(0));
     let shared = Shared { folder, dataset: *dataset, blocks, next_job, written, watch };
     let cores = std::thread::available_parallelism().map_or(2, |cores| cores.get() * 2);
@@ -64,6 +64,9 @@ pub fn fill(folder: &Path, dataset: &Dataset, blocks: u64, used_at_most: u64, wa
     });
     outcomes.into_iter().collect::<Result<Vec<()>>>()?;
     trim(folder, dataset, before, used_at_most)?;
+    if !watch.is_stopped() {
+        super::note(folder)?;
+    }
     Ok(shared.written.into_inner())
 }
 
@@ -122,15 +125,11 @@ fn refusal(shared: &Shared<'_>, path: &Path, fault: Fault) -> anyhow::Error {
     anyhow!("{}: {}", path.display(), words(fault))
 }
 
-fn blocks_of(found: &super::Found, job: u32) -> u64 {
-    found.files.iter().filter(|(of, ..)| *of == job).map(|(.., blocks)| blocks).sum()
-}
-
 /// Takes blocks off the end of the last job until no more than `used_at_most` bytes are in use;
 /// never of the first `before` blocks, which were there.
 fn trim(folder: &Path, dataset: &Dataset, before: u64, used_at_most: u64) -> Result<()> {
     let Some(found) = super::find(folder)? else { return Ok(()) };
-    let mut left = blocks_of(&found, dataset.jobs).saturating_sub(before);
+    let mut left = found.blocks_of(dataset.jobs).saturating_sub(before);
     let mut files: Vec<_> = found.files.into_iter().filter(|(job, ..)| *job == dataset.jobs).collect();
     loop {
         let now = room(folder)?;

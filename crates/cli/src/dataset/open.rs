@@ -3,6 +3,8 @@
 use anyhow::{Context as _, Result, bail};
 use block::Bytes;
 use ramp::{BLOCK, Dataset};
+use std::fs::File;
+use std::io::Write as _;
 use std::path::{Path, PathBuf};
 
 /// A directory that was filled.
@@ -14,6 +16,8 @@ pub struct Found {
     pub dataset: Dataset,
     /// Its files: the job, the number of the file in it from 0, the path, whole blocks.
     pub files: Vec<(u32, u64, PathBuf, u64)>,
+    /// Blocks of each job when the last filling ended; empty where none has.
+    pub noted: Vec<u64>,
 }
 
 impl Found {
@@ -21,6 +25,38 @@ impl Found {
     pub fn size(&self) -> Bytes {
         Bytes(self.files.iter().map(|(.., blocks)| blocks * BLOCK).sum())
     }
+
+    /// How many blocks a job has, from 1.
+    pub fn blocks_of(&self, job: u32) -> u64 {
+        self.files.iter().filter(|(of, ..)| *of == job).map(|(.., blocks)| blocks).sum()
+    }
+
+    /// Jobs that have fewer blocks than they had when the last filling ended: which, how many they
+    /// had, and how many are there.
+    pub fn short(&self) -> impl Iterator<Item = (u32, u64, u64)> {
+        let jobs = (1..).zip(&self.noted).map(|(job, noted)| (job, *noted, self.blocks_of(job)));
+        jobs.filter(|(_, noted, there)| there < noted)
+    }
+}
+
+/// Writes down how many blocks each job has now. The manifest is replaced as a whole: without it
+/// nobody knows what the data must be.
+pub fn note(folder: &Path) -> Result<()> {
+    let Some(found) = find(folder)? else { return Ok(()) };
+    let blocks: Vec<u64> = (1..=found.dataset.jobs).map(|job| found.blocks_of(job)).collect();
+    if blocks == found.noted {
+        return Ok(());
+    }
+    let manifest = folder.join(Dataset::MANIFEST);
+    let new = manifest.with_extension("new");
+    let replaced = || {
+        let mut file = File::create(&new)?;
+        file.write_all(found.dataset.manifest(&blocks).as_bytes())?;
+        file.sync_all()?;
+        std::fs::rename(&new, &manifest)?;
+        uring::space::sync_folder(folder)
+    };
+    replaced().with_context(|| manifest.display().to_string())
 }
 
 /// The data in `folder`; `None` when dgen has not been there.
@@ -31,7 +67,7 @@ pub fn find(folder: &Path) -> Result<Option<Found>> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(error).with_context(|| manifest.display().to_string()),
     };
-    let dataset = Dataset::read(&text).with_context(|| manifest.display().to_string())?;
+    let (dataset, noted) = Dataset::read(&text).with_context(|| manifest.display().to_string())?;
     let mut files = Vec::new();
     for job in 1..=dataset.jobs {
         let home = folder.join(Dataset::folder(job));
@@ -41,7 +77,7 @@ pub fn find(folder: &Path) -> Result<Option<Found>> {
             files.push((job, index, path, about.len() / BLOCK));
         }
     }
-    Ok(Some(Found { folder: folder.into(), dataset, files }))
+    Ok(Some(Found { folder: folder.into(), dataset, files, noted }))
 }
 
 /// The data in the nearest folder at or above that of `file`.

@@ -9,7 +9,9 @@ use crate::interrupt::Stop;
 use crate::{machine, terminal};
 use anyhow::{Result, anyhow, bail};
 use block::{Bytes, Driver as _, ObjectId, Span, Target as _};
-use ramp::{BLOCK, CycleMachine, Layout, Progress, RampInvocation, RampLoad, RampSettings, RunOutcome, RunSetup, Spot};
+use ramp::{
+    BLOCK, CycleMachine, Dataset, Layout, Progress, RampInvocation, RampLoad, RampSettings, RunOutcome, RunSetup, Spot,
+};
 use stats::job::Losses;
 use std::fs::File;
 use std::path::{Path, PathBuf};
@@ -83,6 +85,7 @@ impl OpenedStorage {
                 _ => bail!("--device: is needed where the journal is no file; name what seawall dgen filled"),
             }
         }
+        found.iter().try_for_each(whole)?;
         found.iter().try_for_each(|found| sites.add_directory(found, consent))?;
         for device in *devices {
             sites.add_device(device, consent)?;
@@ -288,6 +291,13 @@ fn journal_file(wanted: &Wanted<'_>, settings: &RampSettings) -> Result<String> 
         Place::Path(path) if !wij.is_block_device() => format!("{}.journal", path.display()),
         _ => settings.wij_file.clone(),
     })
+}
+
+/// Refuses data of which a part is gone: the load would meet fewer blocks than were filled.
+fn whole(found: &Found) -> Result<()> {
+    let Some((job, noted, there)) = found.short().next() else { return Ok(()) };
+    let home = found.folder.join(Dataset::folder(job));
+    bail!("{}: {noted} blocks were written, {there} are there; fill it again with seawall dgen", home.display());
 }
 
 fn named_data(folder: &str) -> Result<Found> {

@@ -47,6 +47,29 @@ fn it_fills_to_the_share_goes_on_and_finds_damage() {
     let refused = dgen(mount.point(), &["--jobs", "4"]);
     assert!(refused.code == Some(2) && refused.err.contains("--jobs: the data in . was begun with 3, got 4"));
 
+    // Where a file is gone, or a part of one, it is missing, and the same command puts it back.
+    let of = |home: &str| mount.point().join(home).join("data0001");
+    let whole = std::fs::metadata(of("dir01")).unwrap().len() / 8192;
+    std::fs::remove_file(of("dir01")).unwrap();
+    std::fs::File::options().write(true).open(of("dir02")).unwrap().set_len((whole - 3) * 8192).unwrap();
+    let found = dgen(mount.point(), &["--verify"]);
+    for says in [
+        format!("dir01: {whole} blocks were written, 0 are there"),
+        format!("dir02: {whole} blocks were written, {} are there", whole - 3),
+        format!(" 0 wrong, {} missing", whole + 3),
+    ] {
+        assert!(found.code == Some(1) && found.out.contains(&says), "{says}: {found:?}");
+    }
+    let line = "ramp --miniops 1 --maxiops 1 --wijfile w";
+    let refused = run(seawall(mount.point()).args(line.split_whitespace()));
+    assert!(
+        refused.code == Some(2) && refused.err.contains("are there; fill it again with seawall dgen"),
+        "{refused:?}"
+    );
+    assert_eq!(dgen(mount.point(), &["--pctfull", "80"]).code, Some(0));
+    let again = dgen(mount.point(), &["--verify"]);
+    assert!(again.code == Some(0) && !again.out.contains("missing"), "{again:?}");
+
     let file = mount.point().join("dir02/data0001");
     let mut bytes = std::fs::read(&file).unwrap();
     bytes[8192 * 5 + 100] ^= 1;
