@@ -103,23 +103,7 @@ pub fn add_point(run: &mut Run, start: Span, ledger: &Ledger, figures: &Figures,
     let mut set = |key: &str, value: Value| {
         run.settings.push(Setting { point: Some(point), actor: None, key: key.into(), value });
     };
-    let mut numbers = vec![
-        ("users", f64::from(users)),
-        ("max_tpm", figures.max_tpm as f64),
-        ("max_tps", figures.max_tps as f64),
-        ("avg_tps", figures.avg_tps),
-        ("avg_resp", figures.response.as_millis_f64()),
-        ("selects", figures.counts.selects as f64),
-        ("inserts", figures.counts.inserted() as f64),
-        ("updates", figures.counts.updates as f64),
-        ("commits", figures.counts.commits as f64),
-        ("rollbacks", figures.counts.rollbacks as f64),
-        ("lock_wait_s", figures.waits.locked.as_secs_f64()),
-        ("commit_wait_s", figures.waits.committing.as_secs_f64()),
-    ];
-    if !figures.counts.has_sql() {
-        numbers.retain(|(key, _)| !["selects", "inserts", "updates", "lock_wait_s"].contains(key));
-    }
+    let mut numbers = known(figures);
     numbers.extend(Failure::KINDS.into_iter().zip(figures.failures.map(|count| count as f64)));
     numbers.extend(seen.cpu.map(|part| ("cpu_pct", part * 100.0)));
     numbers.extend(seen.device.as_ref().map(|(_, part)| ("disk_busy_pct", part * 100.0)));
@@ -152,10 +136,56 @@ pub fn add_point(run: &mut Run, start: Span, ledger: &Ledger, figures: &Figures,
     set("limiter_grounds", Value::Word(limiter.grounds.clone()));
 }
 
+/// The figures that are known, by their settings.
+fn known(figures: &Figures) -> Vec<(&'static str, f64)> {
+    let mut numbers = vec![
+        ("users", f64::from(figures.users)),
+        ("max_tpm", figures.max_tpm as f64),
+        ("max_tps", figures.max_tps as f64),
+        ("avg_tps", figures.avg_tps),
+        ("avg_resp", figures.response.as_millis_f64()),
+        ("selects", figures.counts.selects as f64),
+        ("inserts", figures.counts.inserted() as f64),
+        ("updates", figures.counts.updates as f64),
+        ("commits", figures.counts.commits as f64),
+        ("rollbacks", figures.counts.rollbacks as f64),
+        ("lock_wait_s", figures.waits.locked.as_secs_f64()),
+        ("commit_wait_s", figures.waits.committing.as_secs_f64()),
+    ];
+    // What no minute had is not known.
+    if !figures.minute_was_full {
+        numbers.retain(|(key, _)| *key != "max_tpm");
+    }
+    if !figures.counts.has_sql() {
+        numbers.retain(|(key, _)| !["selects", "inserts", "updates", "lock_wait_s"].contains(key));
+    }
+    numbers
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::ledger::tests::played;
+
+    /// The best minute is known from a whole minute on, warm-up included: a minute's count of less
+    /// would be below the mean.
+    #[test]
+    fn the_best_minute_of_less_than_a_minute_is_not_known() {
+        let keys = |figures: &Figures| {
+            let (ledger, mut run) = (played(|_| 10, 5), Run::default());
+            run.add_actor("users", None);
+            let limiter = Limiter { name: "cannot say", grounds: String::new() };
+            add_point(&mut run, Span::ZERO, &ledger, figures, &Evidence::default(), &limiter);
+            run.settings
+                .into_iter()
+                .map(|setting| setting.key)
+                .filter(|key| key.starts_with("max_"))
+                .collect::<Vec<_>>()
+        };
+        let long = Figures::of(&played(|_| 10, 5), 4);
+        assert_eq!(keys(&long), ["max_tpm", "max_tps"]);
+        assert_eq!(keys(&Figures { minute_was_full: false, ..long }), ["max_tps"]);
+    }
 
     /// What is not known is not nothing: transactions tell no bytes, in the whole or by the second.
     #[test]

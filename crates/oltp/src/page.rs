@@ -32,11 +32,15 @@ pub fn page(
     facts: &[(String, String)],
 ) -> Page {
     let mut page = Page::new("Order entry", "");
+    let minute = if figures.minute_was_full {
+        format!("{} in the best minute, ", thousands(figures.max_tpm))
+    } else {
+        "".into()
+    };
     page.about = format!(
-        "{} users: {:.1} transactions a second, {} in the best minute, {} ms on average.",
+        "{} users: {:.1} transactions a second, {minute}{} ms on average.",
         figures.users,
         figures.avg_tps,
-        thousands(figures.max_tpm),
         millis(figures.response)
     );
     let mut notes = vec![format!("What limited: {}; {}.", limiter.name, limiter.grounds)];
@@ -119,7 +123,7 @@ pub fn sweep_page(steps: &[Step], limiters: &[Limiter], facts: &[(String, String
         let cells = vec![
             format!("{:.1}", figures.avg_tps).into(),
             thousands(figures.max_tps).into(),
-            thousands(figures.max_tpm).into(),
+            if figures.minute_was_full { thousands(figures.max_tpm) } else { "–".into() }.into(),
             millis(figures.response).into(),
             thousands(figures.failed()).into(),
             limiter.name.into(),

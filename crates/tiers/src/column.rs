@@ -159,7 +159,7 @@ impl Column {
                 "the most of all points with requests from 128 KiB on; MB is 2^20 bytes, as there"
             }
             Column::Figure(TierFigure::MaxTpm) => {
-                "the most transactions in 60 s; a test of less than that tells too few"
+                "the most transactions in 60 s; a test of less than that, warm-up included, has none"
             }
             Column::Figure(TierFigure::MaxTps) => "the most transactions in one second",
             Column::Figure(TierFigure::AvgTps) => "completed transactions over the measured time, failed ones left out",
