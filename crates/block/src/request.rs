@@ -132,7 +132,9 @@ pub enum Fault {
     Invalid,
     /// The target may not be written.
     ReadOnly,
-    /// A write found no space left.
+    /// Whoever asks has no right to it.
+    Denied,
+    /// No space left for a write.
     NoSpace,
     /// The medium failed.
     Io,

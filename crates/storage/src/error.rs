@@ -119,6 +119,7 @@ pub fn words(fault: Fault) -> &'static str {
     match fault {
         Fault::Invalid => "the request was not valid there",
         Fault::ReadOnly => "it may not be written",
+        Fault::Denied => "permission was denied",
         Fault::NoSpace => "no space is left",
         Fault::Io => "the storage failed (I/O error)",
         Fault::Unsupported => "it cannot do that",

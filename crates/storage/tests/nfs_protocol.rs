@@ -227,7 +227,8 @@ fn faults_are_told_and_what_cannot_be_is_refused() {
         (Status::NoSpace, Fault::NoSpace),
         (Status::Quota, Fault::NoSpace),
         (Status::Io, Fault::Io),
-        (Status::Access, Fault::ReadOnly),
+        (Status::Access, Fault::Denied),
+        (Status::NotOwner, Fault::Denied),
         (Status::ReadOnly, Fault::ReadOnly),
         (Status::Stale, Fault::Gone),
     ] {

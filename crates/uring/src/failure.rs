@@ -42,10 +42,10 @@ impl Failure {
             return if self == Failure::UnexpectedEnd { Fault::Io } else { Fault::Gone };
         };
         match number {
-            // EFBIG: the limit of a file's size, of the process or the file system.
-            libc::ENOSPC | libc::EDQUOT | libc::EFBIG => Fault::NoSpace,
-            libc::EROFS | libc::EPERM | libc::EACCES => Fault::ReadOnly,
-            libc::EINVAL => Fault::Invalid,
+            libc::ENOSPC | libc::EDQUOT => Fault::NoSpace,
+            libc::EROFS => Fault::ReadOnly,
+            libc::EPERM | libc::EACCES => Fault::Denied,
+            libc::EINVAL | libc::EFBIG => Fault::Invalid,
             libc::EOPNOTSUPP | libc::ENOSYS | libc::ENOTTY => Fault::Unsupported,
             libc::ENOMEM | libc::ENOBUFS => Fault::NoMemory,
             libc::ENODEV | libc::ENXIO => Fault::Gone,
@@ -94,6 +94,7 @@ mod tests {
         let fault = |number: i32| Failure::of_result(-number).fault();
         assert_eq!(fault(libc::ENOSPC), Fault::NoSpace);
         assert_eq!(fault(libc::EIO), Fault::Io);
+        assert_eq!((fault(libc::EROFS), fault(libc::EACCES)), (Fault::ReadOnly, Fault::Denied));
         assert_eq!(fault(libc::EOPNOTSUPP), Fault::Unsupported);
         assert_eq!(fault(libc::ECANCELED), Fault::Gone);
         assert_eq!(Failure::UnexpectedEnd.fault(), Fault::Io);

@@ -486,6 +486,7 @@ fn status_of(fault: Fault) -> Status {
     match fault {
         Fault::Invalid => Status::Invalid,
         Fault::ReadOnly => Status::ReadOnly,
+        Fault::Denied => Status::Access,
         Fault::NoSpace => Status::NoSpace,
         Fault::Io => Status::Io,
         Fault::Unsupported => Status::NotSupported,

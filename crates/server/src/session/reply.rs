@@ -180,7 +180,7 @@ fn status(out: &mut Vec<u8>, link: &Link, request: &NbdRequest, extents: &[block
 fn errno_of(fault: Fault) -> NbdErrno {
     match fault {
         Fault::Invalid => NbdErrno::Invalid,
-        Fault::ReadOnly => NbdErrno::Permission,
+        Fault::ReadOnly | Fault::Denied => NbdErrno::Permission,
         Fault::NoSpace => NbdErrno::NoSpace,
         Fault::Io => NbdErrno::Io,
         Fault::Unsupported => NbdErrno::NotSupported,

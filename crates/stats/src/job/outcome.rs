@@ -99,9 +99,11 @@ pub enum ErrorKind {
     Short,
     /// The range or alignment was invalid (EINVAL).
     Invalid,
-    /// Writing is not allowed (EROFS, EPERM).
+    /// It may not be written (EROFS; EPERM of an NBD server).
     ReadOnly,
-    /// The target does not support this (EOPNOTSUPP).
+    /// Whoever asked has no right to it (EACCES, EPERM).
+    Denied,
+    /// The target does not do this (EOPNOTSUPP).
     Unsupported,
     /// Out of memory (ENOMEM).
     NoMemory,
@@ -362,13 +364,14 @@ impl Errors {
 }
 
 impl ErrorKind {
-    /// All kinds.
-    pub const ALL: [ErrorKind; 9] = [
+    /// All of them.
+    pub const ALL: [ErrorKind; 10] = [
         ErrorKind::Io,
         ErrorKind::NoSpace,
         ErrorKind::Short,
         ErrorKind::Invalid,
         ErrorKind::ReadOnly,
+        ErrorKind::Denied,
         ErrorKind::Unsupported,
         ErrorKind::NoMemory,
         ErrorKind::Gone,
@@ -383,6 +386,7 @@ impl ErrorKind {
             ErrorKind::Short => "short",
             ErrorKind::Invalid => "invalid",
             ErrorKind::ReadOnly => "read_only",
+            ErrorKind::Denied => "denied",
             ErrorKind::Unsupported => "unsupported",
             ErrorKind::NoMemory => "no_memory",
             ErrorKind::Gone => "gone",

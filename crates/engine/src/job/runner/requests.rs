@@ -158,7 +158,8 @@ impl Runner {
             let what = if slot.purpose == Purpose::Flush { "flush" } else { slot.direction.name() };
             let file = self.name_of(slot.file);
             let place = failed_at.map(|at| format!(", from {at} on")).unwrap_or_default();
-            let words = format!("{}{place}", words_of(kind));
+            let advice = advice_on(kind, &file);
+            let words = format!("{}{place}{advice}", words_of(kind));
             self.fail(number, format!("{file}: {what} of {} bytes at {}: {words}", slot.len, slot.at), now);
         }
     }
@@ -458,6 +459,7 @@ fn kind_of(fault: Fault, beyond_end: bool) -> (ErrorKind, i32) {
         Fault::NoSpace => (ErrorKind::NoSpace, 28),
         Fault::Invalid => (ErrorKind::Invalid, 22),
         Fault::ReadOnly => (ErrorKind::ReadOnly, 30),
+        Fault::Denied => (ErrorKind::Denied, 13),
         Fault::Unsupported => (ErrorKind::Unsupported, 95),
         Fault::NoMemory => (ErrorKind::NoMemory, 12),
         Fault::Gone => (ErrorKind::Gone, 19),
@@ -471,9 +473,20 @@ fn words_of(kind: ErrorKind) -> &'static str {
         ErrorKind::Short => "the file ended early",
         ErrorKind::Invalid => "the range or its alignment was refused (EINVAL), or it goes beyond ulimit -f",
         ErrorKind::ReadOnly => "it may not be written (EROFS)",
+        ErrorKind::Denied => "permission denied (EACCES)",
         ErrorKind::Unsupported => "it cannot do this (EOPNOTSUPP)",
         ErrorKind::NoMemory => "no memory for it (ENOMEM)",
         ErrorKind::Gone => "it went away; whether it took effect is unknown",
         ErrorKind::Verify => "the data is not what was written",
+    }
+}
+
+/// What to do, where the error alone does not say it.
+fn advice_on(kind: ErrorKind, place: &str) -> &'static str {
+    match kind {
+        ErrorKind::Denied if place.contains("nfs://") => {
+            "; the server may take root for nobody (squash): give uid= and gid= of who may"
+        }
+        _ => "",
     }
 }

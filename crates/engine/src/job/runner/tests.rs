@@ -12,6 +12,8 @@ use workload::job::{BlockCoverage, Direction, Ending, JobPlace, Mix, Order, Pace
 /// completes after it.
 struct Staller {
     stall: std::ops::Range<Time>,
+    /// How reads and writes end.
+    result: Result<(), Fault>,
     waiting: Vec<(Time, Completion)>,
 }
 
@@ -28,7 +30,7 @@ impl Target for Staller {
     }
     fn submit(&mut self, now: Time, request: Request) -> Submitted {
         let end = self.end_of(now);
-        let result = if matches!(request.op, Op::Trim) { Err(Fault::Unsupported) } else { Ok(()) };
+        let result = if matches!(request.op, Op::Trim) { Err(Fault::Unsupported) } else { self.result };
         let completion = Completion { service: end.since(now), ..Completion::of(&request, end, result) };
         self.waiting.push((end, completion));
         Submitted::Taken(Ticket(request.tag))
@@ -45,7 +47,10 @@ impl Target for Staller {
 /// Runs a job to its end, jumping from one wake-up to the next.
 fn play(spec: &JobSpec, stall_ms: std::ops::Range<u64>) -> JobOutcome {
     let at = |ms| Time::ZERO + Span::from_millis(ms);
-    play_on(spec, Box::new(Staller { stall: at(stall_ms.start)..at(stall_ms.end), waiting: Vec::new() }))
+    play_on(
+        spec,
+        Box::new(Staller { stall: at(stall_ms.start)..at(stall_ms.end), result: Ok(()), waiting: Vec::new() }),
+    )
 }
 
 fn play_on(spec: &JobSpec, target: Box<dyn Target>) -> JobOutcome {
@@ -421,7 +426,7 @@ fn rounds_of_checking_follow_one_another_without_a_wait() {
     for (verify, requests, loops) in [(backlog, 160, 1), (each_pass, 16, 10)] {
         spec.verify = Some(verify);
         spec.ending = Ending { requests: Some(requests), loops, ..Ending::default() };
-        let target = Staller { stall: Time::ZERO..Time::ZERO, waiting: Vec::new() };
+        let target = Staller { stall: Time::ZERO..Time::ZERO, result: Ok(()), waiting: Vec::new() };
         let (outcome, idle) = play_by(&spec, Box::new(target), &Rc::default());
         assert_eq!(outcome.error, None);
         assert_eq!((outcome.tape[Direction::Write].ops, outcome.tape[Direction::Read].ops), (160, 160));
@@ -464,4 +469,19 @@ fn each_round_and_each_check_reads_from_the_storage() {
     let checked =
         |spec: &mut JobSpec| (spec.reach.mix, spec.verify) = (Mix::Only(Direction::Write), Some(Verify::default()));
     assert_eq!(dropped(checked), (5, 768, 768));
+}
+
+#[test]
+fn a_read_without_the_right_to_it_says_so_and_over_nfs_who_may() {
+    let mut spec = six_seconds();
+    for (name, advised) in [("nfs://host/vol1/file", true), ("nbd://host/vol1", false)] {
+        spec.place = JobPlace::Named { name: name.into(), region: workload::job::FileSpec::default() };
+        let refuser = Staller { stall: Time::ZERO..Time::ZERO, result: Err(Fault::Denied), waiting: Vec::new() };
+        let outcome = play_on(&spec, Box::new(refuser));
+        assert_eq!(outcome.errors.of(stats::job::ErrorKind::Denied), 1);
+        let error = outcome.error.unwrap();
+        assert_eq!(error.number, 13);
+        assert!(error.text.contains(": permission denied (EACCES)"), "{}", error.text);
+        assert_eq!(error.text.contains("give uid= and gid="), advised, "{}", error.text);
+    }
 }

@@ -173,7 +173,7 @@ impl Link {
                 _ => Answer::Failed(Fault::Io),
             };
         } else if matches!(outcome, CallOutcome::AuthError(_)) {
-            answer = Answer::Failed(Fault::ReadOnly);
+            answer = Answer::Failed(Fault::Denied);
         }
         Ok(Head { slot: slot as u32, answer, taken: reader.taken() as u32, data })
     }
@@ -250,7 +250,8 @@ fn failed(status: Status) -> Answer {
     Answer::Failed(match status {
         Status::Jukebox => return Answer::Later,
         Status::NoSpace | Status::Quota | Status::TooBig => Fault::NoSpace,
-        Status::ReadOnly | Status::Access | Status::NotOwner => Fault::ReadOnly,
+        Status::ReadOnly => Fault::ReadOnly,
+        Status::Access | Status::NotOwner => Fault::Denied,
         Status::Stale | Status::BadHandle | Status::NoEntry => Fault::Gone,
         Status::Invalid | Status::IsDirectory => Fault::Invalid,
         Status::NotSupported => Fault::Unsupported,
