@@ -3,13 +3,8 @@
 
 use super::{AdminError, Administration, At, Errand, Obstacle, whole};
 use block::{Bytes, ObjectId, Time};
-use ontap::show::size as size_text;
-use ontap::value::{NewSize, SizeUnits};
+use ontap::value::{NewSize, SIZE_BLOCK, SizeUnits};
 use qos::{Edit, Object, ObjectKind, Registry};
-
-/// Sizes of volumes, LUNs and files are rounded up to whole blocks of this many bytes, which a
-/// device never splits.
-const BLOCK: u64 = 4096;
 
 /// The largest volume: 300 TiB, as the largest of ONTAP's (a FlexVol since 9.12.1).
 const VOLUME_MAX: u64 = 300 << 40;
@@ -41,8 +36,8 @@ pub(super) fn new_leaf_bytes(size: NewSize, was: u64, units: SizeUnits) -> Resul
 
 /// A typed size in bytes, rounded up to whole blocks.
 fn new_bytes(size: NewSize, was: u64, units: SizeUnits, max: u64, who: &str) -> Result<u64, AdminError> {
-    let bytes = size.bytes(was, units).and_then(|bytes| bytes.checked_next_multiple_of(BLOCK));
-    bytes.filter(|bytes| (BLOCK..=max).contains(bytes)).ok_or_else(|| {
+    let bytes = size.bytes(was, units).and_then(|bytes| bytes.checked_next_multiple_of(SIZE_BLOCK));
+    bytes.filter(|bytes| (SIZE_BLOCK..=max).contains(bytes)).ok_or_else(|| {
         let from = if matches!(size, NewSize::Is(_)) { String::new() } else { format!(" of {was} bytes now") };
         let text = format!("size {size}{from}: {who} from 1 byte up to {} TiB ({max} bytes)", max >> 40);
         Obstacle::SizeRange.told(text).given(size).into()

@@ -33,7 +33,8 @@ pub use path::{FilePath, JunctionPath, LunPath};
 pub use permissions::UnixPermissions;
 pub use query::Query;
 pub use severity::Severity;
-pub use size::{SizeUnit, SizeUnits, UnitSize};
+pub(crate) use size::AskedSize;
+pub use size::{SIZE_BLOCK, SizeUnit, SizeUnits, UnitSize};
 pub use throughput::{MinThroughput, Throughput, ThroughputLimits};
 pub use volumes::{VolumeList, VolumeName};
 

@@ -3,8 +3,8 @@
 use super::figure;
 use super::workload::BurstInForce;
 use crate::value::{
-    AbsoluteMinimum, AdaptiveRate, BlockSize, ExpectedLatency, FieldKind, Query, Severity, SizeUnits, ThroughputLimits,
-    UnitSize,
+    AbsoluteMinimum, AdaptiveRate, AskedSize, BlockSize, ExpectedLatency, FieldKind, Query, SIZE_BLOCK, Severity,
+    SizeUnits, ThroughputLimits,
 };
 use block::date;
 
@@ -25,6 +25,8 @@ pub enum Cell {
     Percent(u64),
     /// A size in bytes.
     Bytes(u64),
+    /// A size in bytes that was typed once and rounded up to whole blocks; a client's file has any.
+    Space(u64),
     /// Operations per second.
     Iops(u64),
     /// Operations per second and size.
@@ -69,7 +71,7 @@ impl Cell {
             Cell::Flag(flag) => flag.to_string(),
             Cell::Count(number) => number.to_string(),
             Cell::Percent(number) => format!("{number}%"),
-            Cell::Bytes(bytes) => figure::size(*bytes, units),
+            Cell::Bytes(bytes) | Cell::Space(bytes) => figure::size(*bytes, units),
             Cell::Iops(iops) => AbsoluteMinimum(*iops).to_string(),
             Cell::Rate(rate) => rate.to_string(),
             Cell::Moment(seconds) => date(*seconds, "%a %b %d %H:%M:%S %Y"),
@@ -94,7 +96,7 @@ impl Cell {
             Cell::Flag(_) => FieldKind::Truth,
             Cell::Count(_) => FieldKind::Count,
             Cell::Percent(_) => FieldKind::Percent,
-            Cell::Bytes(_) => FieldKind::Size,
+            Cell::Bytes(_) | Cell::Space(_) => FieldKind::Size,
             Cell::Iops(_) => FieldKind::Iops,
             Cell::Rate(_) => FieldKind::Rate,
             Cell::Moment(_) | Cell::Stamp(_) => FieldKind::Time,
@@ -109,9 +111,16 @@ impl Cell {
     /// Whether a query selects it, by the rules of [`FieldKind::read`].
     pub fn matches(&self, query: &Query, units: SizeUnits) -> bool {
         let text = self.text(units);
+        let asked = |operand: &str| operand.parse::<AskedSize>().ok()?.bytes(units);
         match self {
-            // It is printed rounded, so the exact number is compared.
-            Cell::Bytes(n) => query.matches_number(*n, &text, |operand| operand.parse::<UnitSize>().ok()?.bytes(units)),
+            // It prints rounded.
+            Cell::Bytes(n) => query.matches_number(*n, &text, asked),
+            // What is typed means the size that it gives when something is made with it. A size
+            // that is no whole number of blocks was not made so: a client's file has it.
+            Cell::Space(n) => {
+                let block = if n.is_multiple_of(SIZE_BLOCK) { SIZE_BLOCK } else { 1 };
+                query.matches_number(*n, &text, |operand| asked(operand)?.checked_next_multiple_of(block))
+            }
             _ => self.kind().unwrap_or(FieldKind::Text).picks(query, &text),
         }
     }
@@ -137,6 +146,30 @@ mod tests {
         for text in ["<11/22/2026", "11/22/2026"] {
             assert!(!picks(text.parse().unwrap()), "{text}");
         }
+    }
+
+    /// 5 GB are 1 220 703.125 blocks: what is made with that size has 5 000 003 584 bytes.
+    #[test]
+    fn a_size_that_was_rounded_up_is_the_one_that_was_typed() {
+        let cell = Cell::Space(5_000_003_584);
+        assert_eq!(cell.text(SizeUnits::Decimal), "5.00GB");
+        let picks = |cell: &Cell, query: &str| {
+            cell.matches(&FieldKind::Size.read(query.parse().unwrap()).unwrap(), SizeUnits::Decimal)
+        };
+        for query in ["5GB", "5.00GB", "5.0GB", "5000MB", "<=5GB", ">=5GB", "4GB..5GB", "!6GB", "5000003584"] {
+            assert!(picks(&cell, query), "{query}");
+        }
+        for query in ["!5GB", ">5GB", "<5GB", "5GiB", ">5.1GB", "5.00MB"] {
+            assert!(!picks(&cell, query), "{query}");
+        }
+        // 1.5 GB are 366 210.9375 blocks.
+        let cell = Cell::Space(1_500_000_256);
+        assert!(picks(&cell, "1.5GB") && picks(&cell, ">1.4GB") && picks(&cell, "<=1.5GB") && !picks(&cell, ">1.5GB"));
+        let of_client = Cell::Space(1500);
+        assert!(picks(&of_client, "1500") && picks(&of_client, ">1KB") && !picks(&of_client, ">1.5KB"));
+        // What is measured is as it is.
+        assert!(picks(&Cell::Bytes(4096), ">1KB") && !picks(&Cell::Bytes(4096), "1KB"));
+        assert!(picks(&Cell::Bytes(1_500_000_000), "1.5GB"));
     }
 
     #[test]

@@ -59,7 +59,7 @@ impl Row for FileRow {
             "volume" => Cell::Text(self.volume.clone()),
             "qtree" => Cell::maybe(self.qtree.as_ref()),
             "file" => Cell::Text(self.file.clone()),
-            "size" => Cell::Bytes(self.size),
+            "size" => Cell::Space(self.size),
             "used" => Cell::Bytes(self.used),
             "connections" => Cell::Count(self.connections),
             "uuid" => Cell::Text(self.uuid.clone()),

@@ -44,7 +44,13 @@ impl Cell {
             Cell::Text(text) => json!(text),
             Cell::List(names) => json!(names.join(",")),
             Cell::Flag(flag) => json!(flag),
-            Cell::Count(number) | Cell::Percent(number) | Cell::Bytes(number) | Cell::Iops(number) => json!(number),
+            Cell::Count(number)
+            | Cell::Percent(number)
+            | Cell::Bytes(number)
+            | Cell::Space(number)
+            | Cell::Iops(number) => {
+                json!(number)
+            }
             Cell::Rate(rate) => json!(rate.per_terabyte()),
             Cell::Severity(severity) => json!(severity.word()),
             Cell::Moment(seconds) | Cell::Stamp(seconds) => json!(date(*seconds, "%Y-%m-%dT%H:%M:%SZ")),

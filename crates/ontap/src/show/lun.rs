@@ -66,7 +66,7 @@ impl Row for LunRow {
             "volume" => Cell::Text(self.volume.clone()),
             "qtree" => Cell::maybe(self.qtree.as_ref()),
             "lun" => Cell::Text(self.lun.clone()),
-            "size" => Cell::Bytes(self.size),
+            "size" => Cell::Space(self.size),
             "ostype" => Cell::Text(self.ostype.clone()),
             "state" => Cell::Text(self.state.clone()),
             // There are no initiator groups: a LUN counts as mapped if a client is connected.

@@ -78,7 +78,7 @@ impl Row for VolumeRow {
             "uuid" => Cell::Text(self.uuid.clone()),
             "state" => Cell::Text(self.state.clone()),
             "type" => Cell::Text(self.kind.clone()),
-            "size" => Cell::Bytes(self.size),
+            "size" => Cell::Space(self.size),
             "available" => Cell::Bytes(self.available),
             "used" => Cell::Bytes(self.used),
             "percent-used" => Cell::Percent(self.percent_used()),

@@ -2,7 +2,7 @@
 //! could ever match is refused, because an empty answer would be misleading.
 
 use super::{
-    AbsoluteMinimum, AdaptiveRate, ExpectedLatency, MinThroughput, Query, Severity, Throughput, UnitSize, Value,
+    AbsoluteMinimum, AdaptiveRate, AskedSize, ExpectedLatency, MinThroughput, Query, Severity, Throughput, Value,
     ValueError,
 };
 use crate::word::Word;
@@ -94,9 +94,7 @@ impl FieldKind {
             FieldKind::Truth => truth(text).map(drop),
             FieldKind::Count => whole_number(text).map(drop),
             FieldKind::Percent => percent(text).map(drop),
-            // Sizes are printed with fractions, which are not accepted when typed.
-            FieldKind::Size if !is_compared => without_fraction(text).parse::<UnitSize>().map(drop),
-            FieldKind::Size => text.parse::<UnitSize>().map(drop),
+            FieldKind::Size => text.parse::<AskedSize>().map(drop),
             FieldKind::Iops => text.parse::<AbsoluteMinimum>().map(drop),
             FieldKind::Rate => text.parse::<AdaptiveRate>().map(drop),
             FieldKind::Time => time(text).map(drop).ok_or_else(|| ValueError::new(text, TIME_RULE)),
@@ -143,15 +141,6 @@ fn time(text: &str) -> Option<u64> {
     }
 }
 
-fn without_fraction(text: &str) -> String {
-    match text.split_once('.') {
-        Some((whole, rest)) if rest.starts_with(|c: char| c.is_ascii_digit()) => {
-            format!("{whole}{}", rest.trim_start_matches(|c: char| c.is_ascii_digit()))
-        }
-        _ => text.to_owned(),
-    }
-}
-
 fn floor_and_ceiling(text: &str, is_compared: bool) -> Result<(), ValueError> {
     if is_compared {
         let rule = "is compared with a floor and a ceiling at once: ask for -min-throughput or -max-throughput";
@@ -175,8 +164,8 @@ mod tests {
             (FieldKind::Truth, &["true", "FALSE", "tr*", "!true", "true|false", "<true"][..], "maybe", "choose from"),
             (FieldKind::Count, &["7", ">7", "1..9", "!7", "7*"], ">x", "is not a whole number"),
             (FieldKind::Percent, &["85", ">=85%", "8*"], "85%%", "is not a percentage"),
-            (FieldKind::Size, &["1GB", "51.74MB", ">1GB", "*MB", "1..2"], "1GB..x", "is not a size"),
-            (FieldKind::Size, &["972.5MB"], ">51.74MB", "is not a size"),
+            (FieldKind::Size, &["1GB", "51.74MB", ">1.4GB", "*MB", "1..2"], "1GB..x", "is not a size"),
+            (FieldKind::Size, &["972.5MB", "1.5GB..2.5GiB"], ">1.5B", "is not a size"),
             (FieldKind::Iops, &["500", "500IOPS", "<500IOPS"], "500MB/s", "is not a number of IOPS"),
             (FieldKind::Rate, &["500IOPS/GB", ">500"], "500/h", "is not a rate"),
             (FieldKind::Time, &[">11/22/2026", "2026-11-22", "11/22*", "!11/22/2026"], ">yesterday", "is not a time"),

@@ -34,6 +34,21 @@ pub enum SizeUnits {
     Binary,
 }
 
+/// A size in a question: as it is typed, or as sizes print, with a fraction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct AskedSize {
+    whole: UnitSize,
+    /// How many of what fraction of the unit: 5 of 10 in `1.5GB`.
+    fraction: (u64, u64),
+}
+
+/// Sizes of volumes, LUNs and files are rounded up to whole blocks of this many bytes: what a
+/// device never splits.
+pub const SIZE_BLOCK: u64 = 4096;
+
+/// Digits behind the point that a size in a question may have.
+const FRACTION_DIGITS_MAX: usize = 9;
+
 const LETTERS: [char; 5] = ['K', 'M', 'G', 'T', 'P'];
 
 const RULE: &str = "is not a size: write a whole number and B, KB, MB, GB, TB or PB (KiB … PiB for powers of 1024), \
@@ -64,6 +79,37 @@ impl FromStr for UnitSize {
         // setting.
         size.filter(|s| s.bytes(SizeUnits::Binary).is_some())
             .ok_or_else(|| ValueError::new(text, "is more than 2^64 bytes, the largest size"))
+    }
+}
+
+const ASKED_RULE: &str = "is not a size: write a number and B, KB, MB, GB, TB or PB (KiB … PiB for powers of 1024), such \
+                          as 1.5GB";
+
+impl AskedSize {
+    /// The size in bytes, rounded up, or nothing if that exceeds 64 bits.
+    pub(crate) fn bytes(self, units: SizeUnits) -> Option<u64> {
+        let unit = UnitSize { number: 1, ..self.whole }.bytes(units)?;
+        let (number, of) = self.fraction;
+        let rest = (u128::from(unit) * u128::from(number)).div_ceil(u128::from(of));
+        self.whole.bytes(units)?.checked_add(rest as u64)
+    }
+}
+
+impl FromStr for AskedSize {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<AskedSize, ValueError> {
+        let error = || ValueError::new(text, ASKED_RULE);
+        let Some((whole, rest)) = text.split_once('.') else {
+            return Ok(AskedSize { whole: text.parse()?, fraction: (0, 1) });
+        };
+        let (number, unit) = leading_number(rest).ok_or_else(error)?;
+        let digits = rest.len() - unit.len();
+        let number = number.filter(|_| digits <= FRACTION_DIGITS_MAX).ok_or_else(error)?;
+        let whole: UnitSize = format!("{whole}{unit}").parse().map_err(|_| error())?;
+        // There is no part of a byte.
+        let is_split = whole.unit == SizeUnit::Bytes && number > 0;
+        if is_split { Err(error()) } else { Ok(AskedSize { whole, fraction: (number, 10_u64.pow(digits as u32)) }) }
     }
 }
 
