@@ -2,7 +2,7 @@
 //! were probably meant, so that a corrected line can be proposed.
 
 use super::Problem;
-use super::lookup::{Pick, pick_parameter};
+use super::lookup::{Pick, pick, pick_parameter};
 use super::spec::{CommandSpec, Field, Need, Parameter};
 use crate::word::Word;
 use std::collections::BTreeMap;
@@ -162,8 +162,7 @@ impl<'a> Binder<'a> {
         match self.next_value() {
             Some(value) => {
                 self.keep([name.clone()]);
-                self.check(parameter, value);
-                self.store(parameter, value);
+                self.take(parameter, value);
             }
             None => self.no_value(parameter, name),
         }
@@ -195,6 +194,12 @@ impl<'a> Binder<'a> {
         self.value(whole, &Word::plain(joined));
     }
 
+    fn take(&mut self, parameter: &'static Parameter, value: &Word) {
+        let value = whole(parameter, value);
+        self.check(parameter, &value);
+        self.store(parameter, &value);
+    }
+
     fn check(&mut self, parameter: &'static Parameter, value: &Word) {
         let Err(error) = (parameter.check)(value) else { return self.keep([value.clone()]) };
         match &error.meant {
@@ -216,8 +221,7 @@ impl<'a> Binder<'a> {
     fn bare(&mut self, word: &Word, first_is_named: bool) {
         match self.spec.parameters.first() {
             Some(first) if !first_is_named && !self.arguments.0.contains_key(first.name) => {
-                self.check(first, word);
-                self.store(first, word);
+                self.take(first, word);
             }
             _ => self.unexpected(word),
         }
@@ -272,5 +276,14 @@ impl<'a> Binder<'a> {
                 self.mended = None;
             }
         }
+    }
+}
+
+/// The value in whole, where it is the beginning of one word of a choice. A word that has no other
+/// beside it is no choice: it stands for something that may have any name.
+fn whole(parameter: &Parameter, value: &Word) -> Word {
+    match pick(&value.text, parameter.choices) {
+        Pick::One(whole) if !value.quoted && parameter.choices.len() > 1 => Word::plain(whole),
+        _ => value.clone(),
     }
 }

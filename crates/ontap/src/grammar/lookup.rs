@@ -55,12 +55,11 @@ pub(super) enum Pick {
 
 /// The one choice that begins with what was typed; an exact match always wins. Case does not count.
 pub(super) fn pick(typed: &str, choices: &[&'static str]) -> Pick {
-    let typed = typed.to_ascii_lowercase();
-    if let Some(exact) = choices.iter().find(|c| **c == typed) {
+    if let Some(exact) = choices.iter().find(|c| c.eq_ignore_ascii_case(typed)) {
         return Pick::One(exact);
     }
-    let fitting: Vec<&'static str> =
-        choices.iter().copied().filter(|c| !typed.is_empty() && c.starts_with(&typed)).collect();
+    let begins = |c: &&str| c.get(..typed.len()).is_some_and(|start| start.eq_ignore_ascii_case(typed));
+    let fitting: Vec<&'static str> = choices.iter().copied().filter(|c| !typed.is_empty() && begins(c)).collect();
     match fitting[..] {
         [] => Pick::None,
         [one] => Pick::One(one),

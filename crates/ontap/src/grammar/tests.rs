@@ -416,3 +416,25 @@ fn snapshots_have_a_shorter_name_and_man_is_help() {
     assert_eq!(parse("snap show -volume v*"), parse("vol snap show -volume v*"));
     assert_eq!(parse("man lun resize"), parse("help lun resize"));
 }
+
+#[test]
+fn a_word_of_a_choice_may_be_cut_short() {
+    for (short, whole) in [
+        ("set adv", "set -privilege advanced"),
+        ("set -priv ADM -conf of", "set -privilege admin -confirmations off"),
+        ("lun create /vol/v/l -size 1g -ostype lin", "lun create /vol/v/l -size 1g -ostype linux"),
+        ("qos policy-group create p -is-shared t", "qos policy-group create p -is-shared true"),
+        ("volume show -output j", "volume show -output json"),
+    ] {
+        assert_eq!(ok(short), ok(whole), "{short}");
+    }
+    // It begins several, or is one of them and begins others.
+    assert!(told("set ad").contains("choose from admin, advanced"), "{}", told("set ad"));
+    let Command::Lun(LunCommand::Create(create)) = ok("lun create /vol/v/l -size 1g -ostype windows") else { panic!() };
+    assert_eq!(create.ostype, OsType::Windows);
+    assert!(told("set d").contains("there is no diagnostic one"), "{}", told("set d"));
+    // Quotes make it literal, and where a name may stand, nothing is cut short.
+    assert!(told("set \"adv\"").contains("is not a level of privilege"));
+    assert!(told("volume modify v -qos-policy-group non").contains("cut-off"));
+    assert_eq!(ok("volume modify v -qos-policy-group n"), ok("volume modify v -qos-policy-group \"n\""));
+}

@@ -169,7 +169,7 @@ impl Interval {
 choice! {
     /// What a session lets its user do.
     #[derive(Default)]
-    Privilege, "admin|advanced", "a level of privilege"
+    Privilege, "admin|advanced", "a level of privilege (there is no diagnostic one)"
     {
         /// What is done every day.
         #[default]
