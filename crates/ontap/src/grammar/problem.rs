@@ -192,15 +192,22 @@ impl CommandError {
 impl fmt::Display for CommandError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let problems: Vec<String> = self.problems.iter().map(Problem::to_string).collect();
-        f.write_str(&problems.join("; "))?;
+        let told = problems.into_iter().reduce(|told, next| format!("{told}{} {next}", parting(&told)));
+        let told = told.unwrap_or_default();
+        let try_it = if told.ends_with('?') { "Try" } else { "try" };
         match &self.suggestion {
-            Some(line) => write!(f, "; try: {line}"),
-            None => Ok(()),
+            Some(line) => write!(f, "{told}{} {try_it}: {line}", parting(&told)),
+            None => f.write_str(&told),
         }
     }
 }
 
 impl std::error::Error for CommandError {}
+
+/// What stands between a text and what follows it: a question has its mark already.
+fn parting(text: &str) -> &'static str {
+    if text.ends_with('?') { "" } else { ";" }
+}
 
 fn after(path: &str) -> String {
     if path.is_empty() { String::new() } else { format!(" after {path:?}") }

@@ -123,7 +123,7 @@ fn rows_exclude_a_choice_of_volumes() {
 fn mistakes_in_command_words_are_named() {
     assert_eq!(
         told("volme modify -volume v -size 1g"),
-        "\"volme\" is not a recognized command; did you mean \"volume\"?; try: volume modify -volume v -size 1g"
+        "\"volme\" is not a recognized command; did you mean \"volume\"? Try: volume modify -volume v -size 1g"
     );
     assert_eq!(
         told("volume nonsense -volume v"),
@@ -145,8 +145,8 @@ fn mistakes_in_command_words_are_named() {
 fn mistakes_in_parameters_are_named() {
     assert_eq!(
         told("qos policy-group create p -max-thruput 10IOPS"),
-        "\"qos policy-group create\" has no parameter \"-max-thruput\"; did you mean \"-max-throughput\"?; \
-         try: qos policy-group create p -max-throughput 10IOPS"
+        "\"qos policy-group create\" has no parameter \"-max-thruput\"; did you mean \"-max-throughput\"? \
+         Try: qos policy-group create p -max-throughput 10IOPS"
     );
     assert_eq!(
         told("volume modify v -qos p"),
