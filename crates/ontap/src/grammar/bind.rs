@@ -4,6 +4,7 @@
 use super::Problem;
 use super::lookup::{Pick, pick, pick_parameter};
 use super::spec::{CommandSpec, Field, Need, Parameter};
+use crate::value::{Query, Value};
 use crate::word::Word;
 use std::collections::BTreeMap;
 
@@ -201,7 +202,10 @@ impl<'a> Binder<'a> {
     }
 
     fn check(&mut self, parameter: &'static Parameter, value: &Word) {
-        let Err(error) = (parameter.check)(value) else { return self.keep([value.clone()]) };
+        let Err(mut error) = (parameter.check)(value) else { return self.keep([value.clone()]) };
+        if value.text.contains('*') && parameter.syntax != <Query as Value>::SYNTAX {
+            error.rule = format!("is a pattern; this command takes one {} alone", parameter.syntax);
+        }
         match &error.meant {
             Some(meant) => self.keep([Word::plain(meant)]),
             None => self.mended = None,

@@ -438,3 +438,15 @@ fn a_word_of_a_choice_may_be_cut_short() {
     assert!(told("volume modify v -qos-policy-group non").contains("cut-off"));
     assert_eq!(ok("volume modify v -qos-policy-group n"), ok("volume modify v -qos-policy-group \"n\""));
 }
+
+#[test]
+fn a_pattern_where_one_is_meant_is_called_so() {
+    for (line, parameter) in [
+        ("lun delete /vol/vol2/*", "-path: \"/vol/vol2/*\" is a pattern; this command takes one <path> alone"),
+        ("qos policy-group delete p*", "-policy-group: \"p*\" is a pattern"),
+        ("volume delete *", "-volume: \"*\" is a pattern"),
+    ] {
+        assert!(told(line).contains(parameter), "{}", told(line));
+    }
+    assert!(told("volume show -size >x*").contains("is not a size"), "{}", told("volume show -size >x*"));
+}
