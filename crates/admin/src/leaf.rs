@@ -97,13 +97,19 @@ impl Errand<'_> {
         Err(Obstacle::FilesOfClients.told(text).given(name).about(at).into())
     }
 
-    /// Checks that a volume has no clients' files that would be lost with it.
-    pub(super) fn check_no_files(&self, volume: ObjectId) -> Result<(), AdminError> {
-        match self.at.world.files(volume).count {
+    /// Whether clients made nothing on a volume or qtree that would be lost with it.
+    pub(super) fn check_no_files(&self, object: ObjectId) -> Result<(), AdminError> {
+        match self.at.world.files(object).count {
             0 => Ok(()),
             count => {
-                let path = path_of(self.registry, volume).unwrap_or_default();
-                let text = format!("{path}: still holds {count} files and folders of clients; remove them first");
+                let path = path_of(self.registry, object).unwrap_or_default();
+                let held = match count {
+                    1 => "a file or folder of a client; remove it".to_owned(),
+                    _ => format!("{count} files and folders of clients; remove them"),
+                };
+                let is_volume = self.registry.object(object).is_some_and(|object| object.kind() == ObjectKind::Volume);
+                let force = if is_volume { ", or delete with -force" } else { "" };
+                let text = format!("{path}: still holds {held} first{force}");
                 Err(Obstacle::FilesOfClients.told(text).about(path).into())
             }
         }
