@@ -28,6 +28,7 @@ impl Errand<'_> {
     fn create_lun(&mut self, create: &LunCreate) -> Result<Answer, AdminError> {
         let svm = self.svm_of_volume(create.vserver.as_ref(), create.path.volume.as_str())?;
         let volume = self.known_volume(svm, create.path.volume.as_str())?;
+        self.check_qtree(create.vserver.as_ref(), &create.path)?;
         let size = leaf_bytes(create.size, self.units)?;
         self.check_room(volume, size, 0)?;
         let path = create.path.to_string();
@@ -61,6 +62,7 @@ impl Errand<'_> {
 
     fn rename_lun(&mut self, rename: &LunMove) -> Result<Answer, AdminError> {
         let lun = self.known_lun(rename.vserver.as_ref(), &rename.path)?;
+        self.check_qtree(rename.vserver.as_ref(), &rename.new_path)?;
         self.rename(lun, &rename.new_path.to_string())
     }
 
@@ -112,6 +114,12 @@ impl Errand<'_> {
         let svm = self.svm_of_volume(vserver, path.volume.as_str())?;
         let found = self.registry.find_lun(svm, &path.to_string());
         found.ok_or_else(|| self.no_lun(svm, path))
+    }
+
+    /// Whether there is the qtree that a path leads through, if it does.
+    fn check_qtree(&self, vserver: Option<&ObjectName>, path: &LunPath) -> Result<(), AdminError> {
+        let qtree = path.qtree.as_ref();
+        qtree.map_or(Ok(()), |qtree| self.known_qtree(vserver, &path.volume, qtree).map(drop))
     }
 
     fn lun_row(&self, lun: &Object) -> LunRow {

@@ -99,7 +99,7 @@ fn what_is_refused_is_said_and_changes_nothing() {
         ),
         ("volume file create /dir -volume vol2 -vserver svm01 -size 1MB", &["dir", "in use", "(code 1)"]),
         ("volume qtree create dir -volume vol2 -vserver svm01", &["dir", "in use", "(code 1)"]),
-        ("lun create /vol/vol2/q9/l -vserver svm01 -size 1MB", &["q9", "no such object", "(code 4)"]),
+        ("lun create /vol/vol2/q9/l -vserver svm01 -size 1MB", &["vol2 has no qtree q9", "it has: q1"]),
         (
             "volume file create /big -volume vol2 -vserver svm01 -size 1GB",
             &["vol2", "1.00GB are needed", "volume modify -size"],
