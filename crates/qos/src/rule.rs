@@ -163,7 +163,7 @@ rules! {
     /// A LUN's path.
     LunPath = 8454919, Invalid, "a LUN's path is /vol/VOLUME/LUN or /vol/VOLUME/QTREE/LUN, without control characters";
     /// A file's path.
-    FilePath = 8454920, Invalid, "a file's path is /NAME or /FOLDER/…/NAME inside its volume, without '.', '..' and control characters";
+    FilePath = 8454920, Invalid, "a file's path is /NAME or /FOLDER/…/NAME inside its volume, each name of 255 bytes at most, without '.', '..' and control characters";
     /// A rename that would move.
     Moves = 8454921, Invalid, "a rename cannot move an object to another volume or qtree: make it anew there";
     /// What contains others stays.

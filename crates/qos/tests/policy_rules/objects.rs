@@ -132,8 +132,8 @@ fn objects_have_their_place_and_name() {
     );
     w.refuses(
         Rule::FilePath,
-        "volume a:v: a file's path is /NAME or /FOLDER/…/NAME inside its volume, without '.', '..' and control \
-         characters; got \"f\"",
+        "volume a:v: a file's path is /NAME or /FOLDER/…/NAME inside its volume, each name of 255 bytes at most, \
+         without '.', '..' and control characters; got \"f\"",
         |r| r.rename(f, "f"),
     );
     w.refuses(
