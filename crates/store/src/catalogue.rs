@@ -426,10 +426,18 @@ fn without_traces<T>(path: &Path, read: impl Fn(&Connection) -> Result<T, StoreE
     let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
     let result = read(&db);
     drop(db);
-    if is_new {
-        let _ = fs::remove_file(index);
-    }
-    result
+    // One that stays is empty.
+    new.into_iter().for_each(|path| drop(fs::remove_file(path)));
+    result.map_err(|error| match error {
+        StoreError::Catalogue(cause) if is_damage(&cause) => StoreError::Damaged { path: path.into(), cause },
+        other => other,
+    })
+}
+
+/// SQLite finds the file wrong, or its tables or rows are not what they are to be.
+fn is_damage(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, Unknown};
+    matches!(error.sqlite_error_code(), None | Some(DatabaseCorrupt | NotADatabase | Unknown))
 }
 
 fn reading_of(db: &Connection) -> Result<Reading, StoreError> {

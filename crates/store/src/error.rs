@@ -51,7 +51,15 @@ pub enum StoreError {
         /// `is not there`.
         what: &'static str,
     },
-    /// The catalogue and the data do not match.
+    /// What is in the catalogue cannot be read.
+    #[error("{}: the pool's catalogue is damaged ({cause}); put a copy of it back; nothing was changed", .path.display())]
+    Damaged {
+        /// The file.
+        path: PathBuf,
+        /// What cannot be read.
+        cause: rusqlite::Error,
+    },
+    /// The catalogue and what holds the data do not belong together.
     #[error("{}: {first}{more}; nothing was changed, and `seawall check` tells all", .path.display())]
     Disagree {
         /// The pool.

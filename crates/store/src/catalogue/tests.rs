@@ -220,6 +220,8 @@ fn a_changed_bit_is_noticed() {
         fs::write(&damaged, &bytes).unwrap();
         match Catalogue::read(&damaged) {
             Ok(reading) if reading.is_whole => assert_eq!(reading, right, "bit {bit}"),
+            // What is wrong is told with the file and what to do.
+            Err(StoreError::Catalogue(error)) => panic!("bit {bit}: {error}"),
             _ => noticed += 1,
         }
     }
