@@ -163,11 +163,11 @@ impl Interrupts {
 fn script(session: &mut Session) -> Result<Answer> {
     loop {
         // Not held: a line may need a password, which is the next one.
-        let mut line = String::new();
-        if std::io::stdin().lock().read_line(&mut line)? == 0 {
+        let mut line = Vec::new();
+        if std::io::stdin().lock().read_until(b'\n', &mut line)? == 0 {
             break;
         }
-        let line = line.trim();
+        let line = text_of(&line)?.trim();
         if matches!(line, "exit" | "quit") {
             break;
         }
@@ -177,6 +177,16 @@ fn script(session: &mut Session) -> Result<Answer> {
     }
     Ok(Answer::Yes)
 }
+
+fn text_of(line: &[u8]) -> Result<&str> {
+    std::str::from_utf8(line).map_err(|_| {
+        let shown: String = String::from_utf8_lossy(line).trim().chars().take(SHOWN_CHARS).collect();
+        anyhow::anyhow!("{shown:?}: a command is text in UTF-8; the lines before this one were done")
+    })
+}
+
+/// Characters that a message has of a line.
+const SHOWN_CHARS: usize = 80;
 
 fn run_line(session: &mut Session, line: &str) -> Result<Answer> {
     let by_hand = std::io::stdout().is_terminal();

@@ -136,20 +136,25 @@ fn a_refusal_ends_the_call() {
 fn a_script_on_the_input_ends_at_its_first_refusal() {
     let scratch = Scratch::new();
     let server = Server::start(&scratch);
-    let script = |text: &str| {
+    let script = |text: &[u8]| {
         let mut command = seawall(scratch.path());
         command.args(["shell", "--pool", "pool"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        child.stdin.take().unwrap().write_all(text.as_bytes()).unwrap();
+        child.stdin.take().unwrap().write_all(text).unwrap();
         child.wait_with_output().unwrap()
     };
-    let ended = script("# set-up\n\nvserver create -vserver one\nbogus\nvserver create -vserver two\n");
+    let ended = script(b"# set-up\n\nvserver create -vserver one\nbogus\nvserver create -vserver two\n");
     assert_eq!(ended.status.code(), Some(1));
-    let ended = script("vserver create -vserver three\nexit\nvserver create -vserver four\n");
+    let ended = script(b"vserver create -vserver three\nexit\nvserver create -vserver four\n");
     assert_eq!(ended.status.code(), Some(0));
+    // Which line is no text, and how far it went, is told.
+    let ended = script(b"vserver create -vserver five\nvserver create -vserver t\xfct\nvserver create -vserver six\n");
+    let said = String::from_utf8(ended.stderr).unwrap();
+    assert_eq!((ended.status.code(), said.lines().count()), (Some(2), 1), "{said}");
+    assert!(said.contains("\"vserver create -vserver t\u{fffd}t\": a command is text in UTF-8"), "{said}");
     let shown = server.tell(&["vserver show"]);
-    assert!(["one", "three"].iter().all(|name| shown.contains(name)), "{shown}");
-    assert!(["two", "four"].iter().all(|name| !shown.contains(name)), "{shown}");
+    assert!(["one", "three", "five"].iter().all(|name| shown.contains(name)), "{shown}");
+    assert!(["two", "four", "six"].iter().all(|name| !shown.contains(name)), "{shown}");
 }
 
 /// Every command that the list of all commands names explains itself with a usage line, by
