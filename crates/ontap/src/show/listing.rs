@@ -3,7 +3,7 @@
 use super::{
     AdaptiveRow, AggregateRow, CachePartitionRow, CacheStatisticsRow, CloneRow, DfRow, EventRow, FairnessRow, FileRow,
     HistoryRow, LinkRow, LoginRow, LunRow, MemoryRow, PolicyGroupRow, QtreeRow, Row, SecondLevelRow, SnapshotRow,
-    VolumeRow, VserverRow, WorkloadRow, columns, fields_of, instance, json, picked, summary,
+    VolumeRow, VserverRow, WorkloadRow, columns, fields_of, instance, json, order, picked, summary,
 };
 use crate::catalogue::{Form, Output, Selection};
 use crate::value::SizeUnits;
@@ -97,7 +97,8 @@ impl Listing {
     where
         Rows: From<Vec<R>>,
     {
-        let rows: Vec<R> = rows.into_iter().filter(|row| picked(row, selection, units)).collect();
+        let mut rows: Vec<R> = rows.into_iter().filter(|row| picked(row, selection, units)).collect();
+        order::sort(&mut rows, units);
         let (form, everything) = (selection.form.clone(), selection.filters.is_empty());
         Listing { rows: rows.into(), form, output: selection.output, everything, units }
     }

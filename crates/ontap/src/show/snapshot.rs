@@ -39,6 +39,8 @@ impl Row for SnapshotRow {
         ("Percentage of Total Blocks", "total-percent"),
     ];
 
+    const BY_AGE: bool = true;
+
     const MEASURED: &'static [&'static str] = &["size", "total-percent"];
 
     fn cell(&self, field: &str) -> Option<Cell> {
