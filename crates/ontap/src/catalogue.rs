@@ -6,6 +6,7 @@
 
 mod adaptive;
 mod aggregate;
+mod area;
 mod cache;
 mod chart;
 mod clone;
@@ -31,6 +32,7 @@ mod workload;
 pub use crate::value::Output;
 pub use adaptive::*;
 pub use aggregate::*;
+pub(crate) use area::about;
 pub use cache::*;
 pub use chart::*;
 pub use clone::*;

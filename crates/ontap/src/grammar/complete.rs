@@ -65,7 +65,8 @@ fn command_words(path: &[&'static str], next: &[&'static str], typed: &str) -> V
     let fitting = next.iter().filter(|w| w.starts_with(&typed));
     let help = |word: &'static str| {
         let words: Vec<&str> = path.iter().copied().chain([word]).collect();
-        catalogue::specs().find(|s| s.words().eq(words.iter().copied())).map_or("", CommandSpec::help)
+        let spec = catalogue::specs().find(|s| s.words().eq(words.iter().copied()));
+        spec.map_or_else(|| catalogue::about(&words.join(" ")), CommandSpec::help)
     };
     fitting.map(|word| Candidate { word: (*word).to_owned(), help: help(word) }).collect()
 }
