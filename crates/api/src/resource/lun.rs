@@ -3,14 +3,14 @@
 use super::volume::size_in;
 use super::{Resource, View};
 use crate::body::Body;
-use crate::problem::Problem;
+use crate::problem::{Problem, code};
 use crate::record::{Field, Kind, asked, key, known};
 use crate::setting::{Place, Setting, Takes, setting};
 use admin::uuid_of;
 use block::ObjectId;
 use ontap::Command;
 use ontap::catalogue::{LunCommand, LunCreate, LunDelete, LunModify, LunMove, LunOffline, LunOnline};
-use ontap::value::{LunPath, OsType, Query, Switch, UnitSize, Value as _, ValueError};
+use ontap::value::{LunPath, ObjectName, OsType, Query, Switch, UnitSize, Value as _, ValueError};
 use qos::ObjectKind;
 
 /// LUNs.
@@ -42,7 +42,10 @@ const FIELDS: &[Field<ObjectId>] = &[
 ];
 
 const SETTINGS: &[Setting] = &[
-    setting("name", Takes::Text, Place::RequiredAndPatch),
+    setting("name", Takes::Text, Place::Both),
+    setting("location.volume", Takes::Named, Place::Post),
+    setting("location.qtree.name", Takes::Text, Place::Post),
+    setting("location.logical_unit", Takes::Text, Place::Post),
     setting("svm", Takes::Named, Place::Required),
     setting("space.size", Takes::Number, Place::RequiredAndPatch),
     setting("os_type", Takes::OneOf(OsType::CHOICES), Place::Post),
@@ -85,8 +88,7 @@ impl Resource for Luns {
 
     fn create(&self, view: &View<'_>, body: &mut Body) -> Result<Vec<Command>, Problem> {
         let svm = view.svm_in(body)?;
-        let path = body.value("name")?;
-        let path = body.required("name", path)?;
+        let path = new_path(view, svm, body)?;
         let ostype = body.value("os_type")?.unwrap_or(OsType::Linux);
         let size = space_in(body)?;
         let size = body.required("space.size", size)?;
@@ -103,7 +105,7 @@ impl Resource for Luns {
 
     fn made(&self, view: &View<'_>, mut body: Body) -> Option<ObjectId> {
         let svm = view.svm_in(&mut body).ok()?;
-        view.registry().find_lun(svm, &body.text("name").ok()??)
+        view.registry().find_lun(svm, &new_path(view, svm, &mut body).ok()?.to_string())
     }
 
     fn modify(&self, view: &View<'_>, item: ObjectId, body: &mut Body) -> Result<Vec<Command>, Problem> {
@@ -139,7 +141,38 @@ impl Resource for Luns {
     }
 }
 
-/// Takes `space.size` of a body.
+/// Where a new LUN is to be: its `name` is the path, or its `location` says the parts of it.
+fn new_path(view: &View<'_>, svm: ObjectId, body: &mut Body) -> Result<LunPath, Problem> {
+    let path = body.value::<LunPath>("name")?;
+    let Some(mut location) = body.object("location")? else { return body.required("name", path) };
+    let volume = location.first_of(&["volume"]).map(|field| view.volume_in(svm, field, &mut location));
+    let volume = volume.transpose()?.map(|volume| view.object_name(volume)).transpose()?;
+    let qtree = match location.object("qtree")? {
+        Some(mut qtree) => {
+            let name = qtree.value::<ObjectName>("name")?;
+            qtree.end()?;
+            name
+        }
+        None => None,
+    };
+    let lun = location.value::<ObjectName>("logical_unit")?;
+    let Some(path) = path else {
+        let (volume, lun) = (location.required("volume", volume)?, location.required("logical_unit", lun)?);
+        location.end()?;
+        return Ok(LunPath { volume, qtree, lun });
+    };
+    location.end()?;
+    let agrees = volume.is_none_or(|volume| volume == path.volume)
+        && lun.is_none_or(|lun| lun == path.lun)
+        && (qtree.is_none() || qtree == path.qtree);
+    if agrees {
+        return Ok(path);
+    }
+    let message = format!("location: is another place than the name {path}; give one of them");
+    Err(Problem::bad(code::EXCLUSIVE, "location", message))
+}
+
+/// What `space.size` says.
 fn space_in(body: &mut Body) -> Result<Option<UnitSize>, Problem> {
     let Some(mut space) = body.object("space")? else { return Ok(None) };
     let size = size_in(&mut space, "size")?;
@@ -149,7 +182,7 @@ fn space_in(body: &mut Body) -> Result<Option<UnitSize>, Problem> {
 
 fn path(view: &View<'_>, lun: ObjectId) -> Result<LunPath, Problem> {
     let path = view.path_in_svm(lun);
-    path.parse().map_err(|error: ValueError| Problem::new(500, crate::problem::code::INTERNAL, error.to_string()))
+    path.parse().map_err(|error: ValueError| Problem::new(500, code::INTERNAL, error.to_string()))
 }
 
 impl View<'_> {

@@ -51,7 +51,7 @@ impl View<'_> {
         named.end()?;
         match self.registry().svm_of(volume) == Some(svm) {
             true => Ok(volume),
-            false => Err(self.none(&named_as(field, ObjectKind::Volume), self.name_of(volume)).at(field)),
+            false => Err(self.none(&named_as(field, ObjectKind::Volume), self.name_of(volume)).at(&body.name(field))),
         }
     }
 

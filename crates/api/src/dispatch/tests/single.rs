@@ -314,3 +314,33 @@ fn a_body_is_checked_where_nothing_is_picked() {
 fn path_of(bench: &mut Bench, query: &str) -> String {
     bench.get(query)["records"][0]["_links"]["self"]["href"].as_str().unwrap().to_owned()
 }
+
+#[test]
+fn a_new_lun_is_named_by_its_path_or_by_its_location() {
+    let mut bench = Bench::new();
+    let mut make = |body: Value| {
+        let mut whole = json!({ "svm": { "name": "s" }, "space": { "size": 4096 } });
+        body.as_object().unwrap().iter().for_each(|(field, value)| whole[field] = value.clone());
+        let reply = bench.ask("POST", "/api/storage/luns?return_timeout=15&return_records=true", &whole.to_string());
+        let name = reply.body["records"][0]["name"].as_str().unwrap_or_default().to_owned();
+        (reply.status, name, reply.body["error"]["message"].as_str().unwrap_or_default().to_owned())
+    };
+    let place = |volume: &str, lun: &str| json!({ "volume": { "name": volume }, "logical_unit": lun });
+    assert_eq!(make(json!({ "location": place("v1", "a") })), (201, "/vol/v1/a".into(), String::new()));
+    let both = json!({ "name": "/vol/v1/b", "location": place("v1", "b") });
+    assert_eq!(make(both), (201, "/vol/v1/b".into(), String::new()));
+    for (body, told) in [
+        (json!({ "name": "/vol/v1/c", "location": place("v2", "c") }), "is another place than the name /vol/v1/c"),
+        (json!({ "location": { "volume": { "name": "v1" } } }), "location.logical_unit: is missing"),
+        (json!({ "location": { "logical_unit": "c" } }), "location.volume: is missing"),
+        (json!({ "location": place("v9", "c") }), "there is no volume"),
+        (json!({}), "name: is missing"),
+        (
+            json!({ "location": { "volume": { "name": "v1" }, "qtree": { "name": "q9" }, "logical_unit": "c" } }),
+            "volume v1 has no qtree q9",
+        ),
+    ] {
+        let (status, _, message) = make(body);
+        assert!((status == 400 || status == 404) && message.contains(told), "{status} {message}");
+    }
+}
