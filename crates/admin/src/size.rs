@@ -3,6 +3,7 @@
 
 use super::{AdminError, Administration, At, Errand, Obstacle, whole};
 use block::{Bytes, ObjectId, Time};
+use ontap::show::size as size_text;
 use ontap::value::{NewSize, SIZE_BLOCK, SizeUnits};
 use qos::{Edit, Object, ObjectKind, Registry};
 

@@ -419,15 +419,18 @@ fn without_traces<T>(path: &Path, read: impl Fn(&Connection) -> Result<T, StoreE
     }
     let [log, index] = ["db-wal", "db-shm"].map(|extension| path.with_extension(extension));
     // Whoever has the catalogue open has a log there, if only an empty one.
-    if !log.exists() {
-        return read(&immutable::open(path)?);
-    }
-    let is_new = !index.exists();
-    let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-    let result = read(&db);
-    drop(db);
-    // One that stays is empty.
-    new.into_iter().for_each(|path| drop(fs::remove_file(path)));
+    let result = if !log.exists() {
+        immutable::open(path).map_err(StoreError::from).and_then(|db| read(&db))
+    } else {
+        let is_new = !index.exists();
+        let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
+        let result = read(&db);
+        drop(db);
+        if is_new {
+            let _ = fs::remove_file(index);
+        }
+        result
+    };
     result.map_err(|error| match error {
         StoreError::Catalogue(cause) if is_damage(&cause) => StoreError::Damaged { path: path.into(), cause },
         other => other,

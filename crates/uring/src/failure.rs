@@ -42,10 +42,11 @@ impl Failure {
             return if self == Failure::UnexpectedEnd { Fault::Io } else { Fault::Gone };
         };
         match number {
-            libc::ENOSPC | libc::EDQUOT => Fault::NoSpace,
+            // EFBIG: the limit of a file's size, of the process or the file system.
+            libc::ENOSPC | libc::EDQUOT | libc::EFBIG => Fault::NoSpace,
             libc::EROFS => Fault::ReadOnly,
             libc::EPERM | libc::EACCES => Fault::Denied,
-            libc::EINVAL | libc::EFBIG => Fault::Invalid,
+            libc::EINVAL => Fault::Invalid,
             libc::EOPNOTSUPP | libc::ENOSYS | libc::ENOTTY => Fault::Unsupported,
             libc::ENOMEM | libc::ENOBUFS => Fault::NoMemory,
             libc::ENODEV | libc::ENXIO => Fault::Gone,
