@@ -7,8 +7,8 @@
 //! ```
 //! A command is for what clients changed. Ceilings and floors hold for it as for any request of the
 //! volume, and no statistics have it. Where an administrator's command waits for a volume's
-//! records, and for what such a one reads, no policy holds: all of them would wait with it.
-//! Clients' reads and writes of files' data do not come here.
+//! records, and for what such a one reads, no policy holds: all of them would wait with it. Nor
+//! does one for what a start clears. Clients' reads and writes of files' data do not come here.
 
 mod following;
 mod qtrees;

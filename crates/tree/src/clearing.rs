@@ -4,9 +4,10 @@
 //! ```text
 //!   free'd ──► the record is durable, no request goes there ──► zeroes ──► flush ──► given out
 //! ```
-//! Until the record is durable, a power failure would return the pages to their file. Which freed
-//! pages are clear is not recorded. So a start clears all pages that were ever reserved and belong
-//! to no file; most of them are clear already, which costs nothing.
+//! Before the record is durable the pages are the file's again after a power loss. Which of them
+//! are clear is not kept: a start clears all that were ever given out and are no file's, and most
+//! of those are clear already, which costs nothing beyond the gate. So what a start clears is not
+//! to wait there: nobody asked for it ([`FileTree::is_nobodys`]).
 
 use crate::file_tree::{FileTree, Job, TreeCommand};
 use crate::limits::PAGE_BYTES;
@@ -21,17 +22,20 @@ const BATCH: usize = 64;
 #[derive(Debug, Default)]
 pub(crate) struct Clearing {
     waiting: VecDeque<Freed>,
-    batch: Vec<Run>,
-    /// Commands of the batch that have not ended.
+    /// All from a start, or none.
+    batch: Vec<Freed>,
+    /// Commands of the batch under way.
     left: usize,
     phase: Phase,
     /// One of them has failed.
     failed: bool,
 }
 
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 struct Freed {
     run: Run,
+    /// A start found it.
+    at_start: bool,
     /// The record that frees it.
     record: u64,
     /// The last request that may still access it.
@@ -49,7 +53,7 @@ enum Phase {
 impl Clearing {
     /// Starts with the unused pages that a start found.
     pub fn after(runs: impl Iterator<Item = Run>) -> Clearing {
-        let waiting = runs.map(|run| Freed { run, record: 0, ticket: 0 }).collect();
+        let waiting = runs.map(|run| Freed { run, at_start: true, record: 0, ticket: 0 }).collect();
         Clearing { waiting, ..Clearing::default() }
     }
 
@@ -65,9 +69,15 @@ impl FileTree {
         self.clearing.len() + self.state.freed.len()
     }
 
+    /// Whether a command, which must not have ended, is for no client's request: it clears what a
+    /// start found.
+    pub fn is_nobodys(&self, token: u32) -> bool {
+        self.is_clearing(token) && self.clearing.batch.first().is_some_and(|freed| freed.at_start)
+    }
+
     pub(crate) fn queue_freed(&mut self) {
         let (record, ticket) = (self.mark(), self.tickets.last());
-        let freed = self.state.freed.drain(..).map(|run| Freed { run, record, ticket });
+        let freed = self.state.freed.drain(..).map(|run| Freed { run, at_start: false, record, ticket });
         self.clearing.waiting.extend(freed);
     }
 
@@ -77,13 +87,13 @@ impl FileTree {
         }
         let (durable, tickets) = (self.journal.durable, &self.tickets);
         while self.clearing.batch.len() < BATCH
-            && let Some(freed) = self.clearing.waiting.front()
+            && let Some(freed) = self.clearing.waiting.front().copied()
+            && self.clearing.batch.first().is_none_or(|first| first.at_start == freed.at_start)
             && freed.record <= durable
             && tickets.are_over(freed.ticket)
         {
-            let run = freed.run;
             self.clearing.waiting.pop_front();
-            self.clearing.batch.push(run);
+            self.clearing.batch.push(freed);
         }
         if self.clearing.batch.is_empty() {
             // Nobody else may ask for the record that they wait for.
@@ -91,7 +101,7 @@ impl FileTree {
             return;
         }
         (self.clearing.phase, self.clearing.left) = (Phase::Zeroes, self.clearing.batch.len());
-        for run in self.clearing.batch.clone() {
+        for Freed { run, .. } in self.clearing.batch.clone() {
             let (at, len) = (run.at * PAGE_BYTES, run.pages * PAGE_BYTES);
             self.command(Job::Clear, |token| TreeCommand::Zero { token, at, len, durable: false });
         }
@@ -111,15 +121,14 @@ impl FileTree {
             }
             Phase::Flush if !failed => {
                 self.clearing.phase = Phase::Idle;
-                for run in std::mem::take(&mut self.clearing.batch) {
+                for Freed { run, .. } in std::mem::take(&mut self.clearing.batch) {
                     self.space.give(run);
                 }
             }
             // Retry all of them at the next tick.
             _ => {
                 self.clearing.phase = Phase::Idle;
-                let again = std::mem::take(&mut self.clearing.batch).into_iter();
-                self.clearing.waiting.extend(again.map(|run| Freed { run, record: 0, ticket: 0 }));
+                self.clearing.waiting.extend(std::mem::take(&mut self.clearing.batch));
                 self.starved |= !self.failed;
             }
         }

@@ -189,7 +189,12 @@ impl FileTree {
         }
     }
 
-    /// Whether commands are in progress, or would be started by [`FileTree::advance`].
+    /// Whether a command clears pages.
+    pub(crate) fn is_clearing(&self, token: u32) -> bool {
+        self.jobs.get(&token) == Some(&Job::Clear)
+    }
+
+    /// Whether commands are under way, or would be begun by [`FileTree::advance`].
     pub fn is_busy(&self) -> bool {
         !self.jobs.is_empty() || !self.commands.is_empty() || self.journal.wanted && !self.pending.is_empty()
     }

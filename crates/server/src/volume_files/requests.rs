@@ -68,8 +68,7 @@ impl AllFiles {
 
     pub(super) fn hand_over(&mut self, now: Time, request: Request, gate: &mut Gate<Served>) {
         let slot = request.tag as u32;
-        let reads = matches!(self.jobs.get(&slot), Some(Job::Read(_)));
-        let passes = reads || self.is_settling(request.object);
+        let passes = self.is_nobodys(slot) || self.is_settling(request.object);
         let submitted = if passes { gate.pass(now, request) } else { gate.submit(now, request) };
         match submitted {
             Submitted::Taken(taken) => {
@@ -81,7 +80,20 @@ impl AllFiles {
         }
     }
 
-    /// Handles the completion of one of its own requests.
+    /// Whether no client's call is behind a request of its own: an administrator's command reads,
+    /// or a start clears.
+    fn is_nobodys(&self, slot: u32) -> bool {
+        match self.jobs.get(&slot) {
+            Some(Job::Read(_)) => true,
+            Some(&Job::Command { volume, token, reading, .. }) => {
+                let found = self.volumes.get(&volume).filter(|found| found.readings == reading);
+                found.and_then(|found| found.tree.as_ref()).is_some_and(|tree| tree.is_nobodys(token))
+            }
+            None => false,
+        }
+    }
+
+    /// Takes the end of one of its own requests.
     pub(crate) fn completed(&mut self, mut completion: Completion, io: &Io) {
         if completion.result == Err(Fault::Gone) && self.goes_again(&mut completion) {
             return;

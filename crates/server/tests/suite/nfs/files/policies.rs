@@ -231,3 +231,31 @@ fn records_of_names_are_not_counted() {
     assert!(dispatched > 0 && completed > 0);
     end(server, client, "not counted");
 }
+
+/// What a start clears, nobody asked for: it waits for no ceiling, keeps no client waiting there,
+/// and no statistics have it.
+#[test]
+fn what_a_start_clears_is_nobodys() {
+    let mut server = start(BACKENDS[0], limits());
+    let mut client = Client::connect(&server);
+    let top = client.mount("/vol1").unwrap();
+    let file = client.create(top, b"file").unwrap();
+    // Backwards, so that room is left behind each page: as many runs that a start clears.
+    for page in (0..16).rev() {
+        client.write_all(file, page * 4096, &[1; 4096], Stable::File).unwrap();
+    }
+    let slow = "qos policy-group create slow -vserver svm01 -max-throughput 1IOPS";
+    run(&mut server, &[slow, "volume modify vol1 -qos-policy-group slow"]);
+    drop(client);
+    server.until_empty();
+    let server = server.restart_behind(limits(), front(Access::default()));
+    let mut client = Client::connect(&server);
+    let top = client.mount("/vol1").unwrap();
+    let file = client.look_up(top, b"file").unwrap();
+    assert_eq!(client.read(file, 0, 4096).unwrap().0, [1; 4096]);
+    // The read, and a record of what the start reserves; the runs alone are 16.
+    let completed = server.account().said.iter().map(|said| said.completed).max().unwrap();
+    assert!(completed < 4, "{completed} requests");
+    drop(client);
+    server.until_empty();
+}
