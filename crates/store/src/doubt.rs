@@ -1,5 +1,5 @@
-//! What a failed flush leaves behind: a mark in the pool's folder, for the next start and for the
-//! check.
+//! What a failed flush leaves behind: a flag, for whoever serves the pool, and a mark in its
+//! folder, for the next start and for the check.
 //!
 //! After a failed sync the system treats its pages as clean. They stay in the page cache, so
 //! readers see data that the disk does not have and that the next power failure loses. A start that
@@ -12,28 +12,48 @@ use crate::pool::MAPS;
 use std::fs::{self, File, OpenOptions};
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use uring::space;
 
 /// The mark's name.
 const MARK: &str = "flush-failed";
 
-/// Records once, durably, that a flush of the pool has failed. The default does nothing.
+/// Remembers once, durably, that a flush of the pool has failed. The default remembers it without a
+/// mark.
 #[derive(Debug, Default)]
 pub struct Doubt {
     /// The pool's folder.
     dir: Option<PathBuf>,
+    failed: HasFailed,
     marking: Option<JoinHandle<()>>,
+}
+
+/// Whether a flush has failed since the pool was opened. The mark does not tell: it is on the disk
+/// that has just failed, more often than not.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct HasFailed(Arc<AtomicBool>);
+
+impl HasFailed {
+    pub(crate) fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl Doubt {
     /// For the pool in `dir`.
     pub(crate) fn of(dir: &Path) -> Doubt {
-        Doubt { dir: Some(dir.into()), marking: None }
+        Doubt { dir: Some(dir.into()), failed: HasFailed::default(), marking: None }
+    }
+
+    pub(crate) fn has_failed(&self) -> HasFailed {
+        self.failed.clone()
     }
 
     /// A flush has failed. A separate thread writes the mark, since such a disk may be slow.
     pub(crate) fn remember(&mut self) {
+        self.failed.0.store(true, Ordering::Relaxed);
         if let Some(dir) = self.dir.take() {
             // The failed flush is answered with its error in any case; without the mark, nothing
             // better can be done.
@@ -107,6 +127,21 @@ mod tests {
         assert!(pool.take_doubt().unwrap() && !pool.take_doubt().unwrap());
         drop(pool);
         assert!(crate::check(dir.path()).unwrap().is_clean() && !Pool::open(dir.path()).unwrap().take_doubt().unwrap());
+    }
+
+    /// The disk takes no mark, as its folder is gone: whoever serves the pool knows all the same.
+    #[test]
+    fn a_failed_flush_is_known_without_its_mark() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("pool");
+        let mut pool = Pool::create(&path).unwrap();
+        let maps = pool.take_maps().unwrap();
+        assert!(!pool.has_doubt());
+        fs::rename(&path, dir.path().join("elsewhere")).unwrap();
+        let mut doubt = maps.into_doubt();
+        doubt.remember();
+        drop(doubt);
+        assert!(pool.has_doubt() && !is_marked(&path));
     }
 
     /// Settling keeps what the system has cached and can still write.

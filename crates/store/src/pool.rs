@@ -3,7 +3,7 @@
 use crate::agreement::{self, Held};
 use crate::catalogue::{Catalogue, CatalogueId, Changes, Contents, Kind};
 use crate::check::Trouble;
-use crate::doubt;
+use crate::doubt::{self, HasFailed};
 use crate::error::StoreError;
 use crate::mapped::{MappedPool, Marks};
 use crate::settings::{Cache, SETTINGS, Settings, bounded_maps, map_settings, named_by, read_settings, settings_path};
@@ -34,6 +34,7 @@ pub struct Pool {
     settings: Settings,
     /// The maps, until the server takes them.
     maps: Option<MappedPool>,
+    failed: HasFailed,
     /// Names, sizes, policies.
     catalogue: Catalogue,
     _lock: File,
@@ -87,7 +88,8 @@ impl Pool {
         let catalogue = Catalogue::open(&dir.join(CATALOGUE), reading)?;
         // Once it has a catalogue, it is complete.
         unfinished::finish(dir).map_err(StoreError::file(dir, "say that the pool is whole"))?;
-        Ok(Pool { dir: dir.into(), settings, maps: Some(maps), catalogue, _lock: lock })
+        let failed = maps.has_failed();
+        Ok(Pool { dir: dir.into(), settings, maps: Some(maps), failed, catalogue, _lock: lock })
     }
 
     /// The contents of its catalogue.
@@ -183,7 +185,7 @@ impl Pool {
 
     /// Whether a flush has failed since the pool was opened.
     pub fn has_doubt(&self) -> bool {
-        doubt::is_marked(&self.dir)
+        self.failed.get()
     }
 
     /// The labels on files and devices outside of its folder, until the server takes the maps.

@@ -15,7 +15,7 @@ use super::MapError;
 use super::members::{Members, SEGMENT};
 use super::places::{Marks, Named, Places};
 use crate::catalogue::first_edition;
-use crate::doubt::Doubt;
+use crate::doubt::{Doubt, HasFailed};
 use block::{Bytes, Fault};
 use map::{Agreed, Core, Media, RecoverError, Region, Report, Settings};
 use std::fmt;
@@ -183,7 +183,16 @@ impl MappedPool {
         let files = opened.into_iter().map(|disk| disk.file).collect();
         let members = several.then(|| places.members().clone());
         let (give_back, doubt) = (settings.give_back, Doubt::of(dir));
-        Ok(MappedPool { core, files, align, bases, locks, members, give_back, doubt, marks, room })
+        Ok(MappedPool { core, files, paths, align, bases, locks, members, give_back, doubt, marks, room })
+    }
+
+    pub(crate) fn has_failed(&self) -> HasFailed {
+        self.doubt.has_failed()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn into_doubt(self) -> Doubt {
+        self.doubt
     }
 
     /// Offsets and lengths of its I/O are multiples of this many bytes.
