@@ -36,8 +36,8 @@ pub use catalogue::{
 pub use check::{Checked, Trouble, check};
 pub use error::StoreError;
 pub use mapped::{
-    CacheSettings, Counts, MapError, MapSettings, MappedPool, MappedVolumes, Marks, Named, PartitionState, Room,
-    SecondError, SecondFile, SecondPlace, SecondState, check_maps,
+    CacheSettings, Counts, DiskFailure, MapError, MapSettings, MappedPool, MappedVolumes, Marks, Named, PartitionState,
+    Room, SecondError, SecondFile, SecondPlace, SecondState, check_maps,
 };
 pub use pool::{CONTROL_SOCKET, Keeper, Pool, must_be_a_pool, svms};
 pub use repair::{RepairSettings, Repaired, repair};

@@ -16,6 +16,7 @@ mod administration;
 mod cached;
 mod error;
 mod extents;
+mod failures;
 mod files;
 mod flight;
 mod members;
@@ -37,6 +38,8 @@ use block::{
 };
 use cached::Cached;
 pub use error::MapError;
+pub use failures::DiskFailure;
+use failures::Failures;
 pub(crate) use files::{Length, lengths};
 pub use files::{MapSettings, MappedPool, Room, check_maps};
 use flight::{Flight, Syncing};
@@ -90,7 +93,8 @@ pub struct MappedVolumes {
     members: Option<Members>,
     give_back: bool,
     doubt: Doubt,
-    /// Locks for as long as it is open: what the settings name belongs to this pool alone.
+    failures: Failures,
+    /// Held for as long as it is open: what the settings name is this pool's alone.
     _locks: Vec<File>,
     objects: HashSet<ObjectId>,
     line: Line<Queued>,
@@ -164,7 +168,7 @@ impl MappedVolumes {
         }
         // Without memory for a cache, it is served from the disk.
         let cached = settings.cache.as_ref().and_then(|cache| Cached::new(io, cache).ok());
-        let MappedPool { core, files, align, bases, locks, members, give_back, doubt, .. } = pool;
+        let MappedPool { core, files, paths, align, bases, locks, members, give_back, doubt, .. } = pool;
         Ok(MappedVolumes {
             settings,
             io: io.clone(),
@@ -176,6 +180,7 @@ impl MappedVolumes {
             members,
             give_back,
             doubt,
+            failures: Failures::of(paths),
             _locks: locks,
             // Sized for the maximum, so that it never grows during a request.
             objects: HashSet::with_capacity(map::TREES_MAX),
@@ -427,6 +432,7 @@ impl Target for MappedVolumes {
         }
         if self.core.has_failed() {
             self.doubt.remember();
+            self.failures.stop();
             self.cached.iter_mut().for_each(|cached| cached.shut(&self.io));
         }
         self.write_second();

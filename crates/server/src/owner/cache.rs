@@ -4,12 +4,12 @@ use super::Owner;
 use super::orders::LOOK_UP;
 use crate::order::Order;
 use admin::{CacheSeen, EventKind, MemoryPart, SecondSeen};
-use block::{Bytes, ObjectId};
+use block::{Bytes, ObjectId, Time};
 use cache::PartitionId;
 use map::Steps;
 use stats::run::Hits;
 use std::collections::BTreeMap;
-use store::{MappedVolumes, PartitionState, SecondPlace, SecondState};
+use store::{DiskFailure, MappedVolumes, PartitionState, SecondPlace, SecondState};
 
 impl Owner {
     /// Changes the partitions of the cache.
@@ -94,7 +94,20 @@ impl Owner {
         self.gate.inner_mut().begin(volumes);
     }
 
-    /// Reports once that the second level was switched off.
+    /// Says what the disk has failed at, seldom, and once that the pool therefore takes no change
+    /// any more.
+    pub(super) fn tell_of_failures(&mut self, now: Time) {
+        let Some(volumes) = self.gate.inner_mut().volumes_mut() else { return };
+        if let Some(DiskFailure { path, work, failure }) = volumes.take_stopped() {
+            const WHAT: &str = "the pool takes no change until the server is started again";
+            tracing::error!(path = %path.display(), %failure, "{work} failed: {WHAT}");
+        }
+        if let Some((DiskFailure { path, work, failure }, count)) = volumes.take_failures(now) {
+            tracing::error!(path = %path.display(), %failure, count, "{work} of the pool failed");
+        }
+    }
+
+    /// Says that the second level was turned off, once.
     pub(super) fn tell_of_second_level(&mut self) {
         let failure = self.gate.inner_mut().volumes_mut().and_then(MappedVolumes::take_second_failure);
         let Some((path, reason)) = failure else { return };

@@ -250,6 +250,7 @@ impl Owner {
         }
         let Accounting { objects, groups, answer, .. } = *accounting;
         self.tell_of_second_level();
+        self.tell_of_failures(now);
         let cpu = uring::usage::thread_cpu();
         let used = cpu.saturating_sub(std::mem::replace(&mut self.cpu, cpu));
         let _ = answer.send(Account {

@@ -69,6 +69,8 @@ pub struct MappedPool {
     pub(super) core: Core,
     /// In the order of [`REGIONS`], and then the members of the data from the second on.
     pub(super) files: Vec<File>,
+    /// Where these are.
+    pub(super) paths: Vec<PathBuf>,
     pub(super) align: u32,
     /// Where each begins in its file.
     pub(super) bases: Vec<u64>,
@@ -156,8 +158,8 @@ impl MappedPool {
         };
         let opening = Opening { cache, write: true, ..Opening::default() };
         let others = (1..places.count()).map(|number| places.member(number));
-        let paths = REGIONS.iter().map(|region| places.path(*region)).chain(others);
-        let opened = paths.map(|path| disk::open(&path, opening)).collect::<Result<Vec<_>, _>>()?;
+        let paths: Vec<PathBuf> = REGIONS.iter().map(|region| places.path(*region)).chain(others).collect();
+        let opened = paths.iter().map(|path| disk::open(path, opening)).collect::<Result<Vec<_>, _>>()?;
         let align = opened.iter().map(|disk| disk.align).max().unwrap_or(1);
         let several = places.count() > 1;
         let data: Vec<&Disk> = opened[..1].iter().chain(&opened[REGIONS.len()..]).collect();

@@ -393,15 +393,21 @@ impl MappedVolumes {
 
     /// Submits a job, or keeps it until the ring has room. Its offset is relative to the region.
     fn push(&mut self, flight: u32, mut job: Job) {
-        if let Job::Read { file, at, .. }
-        | Job::View { file, at, .. }
-        | Job::Write { file, at, .. }
-        | Job::Punch { file, at, .. } = &mut job
-        {
-            // Blocks come first, since they are the most frequent.
-            let region = self.files.iter().position(|found| found == file).unwrap_or(0);
-            *at += self.bases[region];
-        }
+        // Blocks come first, and they are the many.
+        let place_of = |file: &FileId| self.files.iter().position(|found| found == file).unwrap_or(0);
+        let place = match &mut job {
+            Job::Read { file, at, .. }
+            | Job::View { file, at, .. }
+            | Job::Write { file, at, .. }
+            | Job::Punch { file, at, .. } => {
+                let place = place_of(file);
+                *at += self.bases[place];
+                place
+            }
+            Job::Sync { file } => place_of(file),
+            _ => 0,
+        };
+        self.failures.goes_to(flight, place);
         self.push_as_it_is(flight, job);
     }
 
@@ -424,6 +430,9 @@ impl MappedVolumes {
 
     /// Handles a job that the kernel has completed: ends its request, or starts the next step.
     pub(super) fn finish(&mut self, now: Time, done: Done) {
+        if let Err(failure) = done.result {
+            self.note_failure(done.token as u32, failure);
+        }
         let second = done.result.as_ref().map(|_| ()).map_err(ToString::to_string);
         let result = done.result.map(|_| ()).map_err(Failure::fault);
         let flight = self.flights.take(done.token as u32);

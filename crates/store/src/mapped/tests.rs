@@ -4,7 +4,8 @@ use super::*;
 use block::Driver as _;
 use uring::IoSettings;
 
-/// The blocks' file is a pipe, which cannot be flushed: the next start is told.
+/// The blocks' file is a pipe, which nothing can flush: the next start is told, and the log, once
+/// each and by the file's name.
 #[test]
 fn a_flush_that_fails_is_remembered() {
     let dir = tempfile::tempdir().unwrap();
@@ -29,6 +30,11 @@ fn a_flush_that_fails_is_remembered() {
         assert!(answers[0].result.is_err() && answers[0].id == ask, "{answers:?}");
     }
     assert!(volumes.core.has_failed());
+    let failed = volumes.take_stopped().unwrap();
+    assert_eq!((failed.path.clone(), failed.work), (dir.path().join("maps/blocks"), "a flush"));
+    assert_eq!((failed.failure.to_string().as_str(), volumes.take_stopped()), ("Invalid argument", None));
+    let now = io.now();
+    assert_eq!((volumes.take_failures(now), volumes.take_failures(now)), (Some((failed, 1)), None));
     drop(volumes);
     assert!(crate::doubt::is_marked(dir.path()));
 }
