@@ -56,9 +56,8 @@ impl Invocation {
 
     fn unfold(&mut self, world: &dyn World) -> Result<(), Error> {
         let unfolded = unfold::unfold(&self.scripts, &self.flags, world)?;
-        let names = |left_out: &LeftOut| format!("{}: {}", left_out.name, left_out.why);
         self.notes.extend(unfolded.notes);
-        self.notes.extend(unfolded.left_out.iter().map(names));
+        self.notes.extend(unfolded.left_out.iter().map(LeftOut::note));
         (self.jobs, self.global, self.left_out) = (unfolded.jobs, unfolded.global, unfolded.left_out);
         if self.jobs.is_empty() && self.left_out.is_empty() && self.flags.action == Action::Run {
             return Err(Error::on_command_line(Problem::NoJob));

@@ -41,6 +41,8 @@ pub struct Report<'r> {
     pub host: &'r str,
     /// The process.
     pub pid: u32,
+    /// What the user should know that showed only when it ran; one line each.
+    pub notes: &'r [String],
     /// What had been done at earlier times, oldest first.
     pub interim: &'r [Interim],
     /// The run was stopped by hand before its end.

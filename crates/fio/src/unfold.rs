@@ -37,6 +37,13 @@ pub struct LeftOut {
     pub why: String,
 }
 
+impl LeftOut {
+    /// It in a line.
+    pub fn note(&self) -> String {
+        format!("{}: {}", self.name, self.why)
+    }
+}
+
 /// Unfolds `scripts`: the command line's own first, then the job files.
 ///
 /// # Errors

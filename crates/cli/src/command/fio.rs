@@ -1,7 +1,8 @@
 //! `seawall fio`: fio's command line and job files, run by our engine, answered in fio's outputs.
 //!
-//! What goes to the standard output (or `--output`) is the report alone, so that JSON is always one
-//! valid document; the plan in words, notes and the status line go to the standard error.
+//! What goes to the standard output (or `--output`) is the report alone, so that JSON is always
+//! one valid document. The plan in words, notes and the status line go to the standard error, if
+//! that is a terminal: scripts for fio take whatever stands there for a failure.
 
 mod ask;
 mod kept;
@@ -92,7 +93,8 @@ fn answered(arguments: &[String], storage: &Storage<'_>, memory: &Memory) -> Res
         Action::ParseOnly => {
             // Whether its files are there, and what a recording holds, is not asked.
             invocation.jobs.iter().try_for_each(|job| job.spec().map(drop)).map_err(|error| anyhow!("{error}"))?;
-            say_plan(&invocation);
+            let wide = terminal::width().unwrap_or(usize::MAX);
+            plan(&invocation).for_each(|line| terminal::line(&wrapped(&line, wide)));
         }
         Action::Run => return carry_out(&invocation, storage, memory),
     }
@@ -165,7 +167,9 @@ fn play(invocation: &Invocation, storage: &Storage<'_>, memory: &Memory, reports
         }
         Storage::Simulated(device) => match Simulation::of(&specs) {
             Ok(simulation) => {
-                terminal::complain(&format!("in virtual time, on: {device}"));
+                let note = format!("in virtual time, on: {device}");
+                remark(&note);
+                reports.note(note);
                 let seed = specs.first().map_or(1, |spec| spec.seed);
                 let target = built(device, simulation.size(), seed)?;
                 let mut complete = |job: usize, done: &[JobOutcome]| recording::complete(invocation, job, done);
@@ -210,13 +214,25 @@ fn state_of(job: &fio::Job, mut spec: JobSpec, flags: &fio::Flags) -> Result<Job
 }
 
 /// The plan in plain language, and what the user should know of it.
+fn plan(invocation: &Invocation) -> impl Iterator<Item = String> {
+    invocation.describe().into_iter().chain(invocation.notes.iter().map(|note| format!("note: {note}")))
+}
+
+/// Says the plan; elsewhere than at a terminal only which jobs are not run.
 fn say_plan(invocation: &Invocation) {
-    let say = |line: &str| match status::columns() {
-        Some(columns) => terminal::aside(&(wrapped(&format!("seawall: {line}"), columns) + "\n")),
-        None => terminal::complain(line),
-    };
-    invocation.describe().iter().for_each(|line| say(line));
-    invocation.notes.iter().for_each(|note| say(&format!("note: {note}")));
+    plan(invocation).for_each(|line| remark(&line));
+    if status::columns().is_none() {
+        for left_out in &invocation.left_out {
+            terminal::complain(&format!("note: {}", left_out.note()));
+        }
+    }
+}
+
+/// Says a line to whoever sits at a terminal.
+fn remark(line: &str) {
+    if let Some(columns) = status::columns() {
+        terminal::aside(&(wrapped(&format!("seawall: {line}"), columns) + "\n"));
+    }
 }
 
 /// A line that goes on below itself between words where a terminal is narrower.

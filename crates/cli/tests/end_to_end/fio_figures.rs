@@ -110,7 +110,7 @@ fn lengths_may_go_by_the_order() {
         std::fs::remove_file(scratch.join("theirs.log")).unwrap();
     }
     let said = ours(&scratch, &["--name=b", "--rw=randread", "--parse-only", job[1], job[2], job[3]]);
-    assert!(said.err.contains("4 KiB in order and 32 KiB at random places"), "{}", said.err);
+    assert!(said.out.contains("4 KiB in order and 32 KiB at random places"), "{}", said.out);
 }
 
 /// The same job, printed by both for people: each kind of line that fio prints begins so in ours

@@ -208,7 +208,7 @@ fn what_fio_takes_is_taken() {
     let all = (0..4).map(|clone| json["jobs"][clone]["write"]["io_bytes"].as_u64().unwrap()).sum::<u64>();
     assert_eq!(all, 4 << 20);
     let said = ours(&scratch, &[&job[..], &["--startdelay=0.25", "--parse-only"]].concat());
-    assert!(said.err.contains("250 ms"), "{}", said.err);
+    assert!(said.out.contains("250 ms"), "{}", said.out);
 }
 
 /// The falloc engine takes space with writes and reads and gives it back with trims; nothing is

@@ -59,12 +59,13 @@ impl Report<'_> {
 
     /// What fio lacks, of the whole run.
     fn added(&self) -> Json {
-        let texts = |texts: &[String]| Json::List(texts.iter().map(Json::text).collect());
+        let plan = self.invocation.describe();
+        let notes = self.invocation.notes.iter().chain(self.notes);
         let mut added = Json::object([
             ("version", Json::text(env!("CARGO_PKG_VERSION"))),
             ("host", Json::text(self.host)),
-            ("plan", texts(&self.invocation.describe())),
-            ("notes", texts(&self.invocation.notes)),
+            ("plan", Json::List(plan.iter().map(Json::text).collect())),
+            ("notes", Json::List(notes.map(Json::text).collect())),
             ("interrupted", Json::Bool(self.interrupted)),
         ]);
         if self.invocation.flags.status_interval.is_some() || !self.interim.is_empty() {

@@ -31,7 +31,7 @@ fn folder(name: &str) -> std::path::PathBuf {
 
 fn report<'r>(invocation: &'r Invocation, outcomes: &'r [stats::job::JobOutcome]) -> Report<'r> {
     let moment = Moment { unix_ms: 1_795_303_069_994, ahead_s: 0 };
-    Report { invocation, outcomes, moment, host: "a-host", pid: 7, interim: &[], interrupted: false }
+    Report { invocation, outcomes, moment, host: "a-host", pid: 7, notes: &[], interim: &[], interrupted: false }
 }
 
 /// fio's first line names kind, block sizes, engine and depth as it understood them. Ours must be

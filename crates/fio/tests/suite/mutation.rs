@@ -69,8 +69,16 @@ fn use_all(invocation: &Invocation) {
     if invocation.jobs.iter().all(|job| job.spec().is_ok()) && invocation.jobs.len() <= 8 {
         let outcomes = crate::outcome::outcomes(invocation);
         let moment = Moment::default();
-        let report =
-            Report { invocation, outcomes: &outcomes, moment, host: "h", pid: 1, interim: &[], interrupted: false };
+        let report = Report {
+            invocation,
+            outcomes: &outcomes,
+            moment,
+            host: "h",
+            pid: 1,
+            notes: &[],
+            interim: &[],
+            interrupted: false,
+        };
         let json: serde_json::Value = serde_json::from_str(&report.json_plus()).unwrap();
         assert_eq!(json["jobs"].as_array().unwrap().len(), invocation.entries().len());
         assert_eq!(report.terse().lines().count(), invocation.entries().len());

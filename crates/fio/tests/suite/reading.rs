@@ -13,8 +13,16 @@ const LINE: &str = "--name=mix --rw=randrw --bs=4k,8k --ioengine=io_uring --iode
 fn document(invocation: &Invocation, bins: bool) -> String {
     let outcomes = outcomes(invocation);
     let moment = Moment { unix_ms: 1_795_303_069_994, ahead_s: 0 };
-    let report =
-        Report { invocation, outcomes: &outcomes, moment, host: "h", pid: 7, interim: &[], interrupted: false };
+    let report = Report {
+        invocation,
+        outcomes: &outcomes,
+        moment,
+        host: "h",
+        pid: 7,
+        notes: &[],
+        interim: &[],
+        interrupted: false,
+    };
     if bins { report.json_plus() } else { report.json() }
 }
 

@@ -21,6 +21,7 @@ fn report<'r>(invocation: &'r Invocation, outcomes: &'r [stats::job::JobOutcome]
         moment: Moment { unix_ms: 1_795_303_069_994, ahead_s: 0 },
         host: "a-host",
         pid: 7,
+        notes: &[],
         interim: &[],
         interrupted: false,
     }

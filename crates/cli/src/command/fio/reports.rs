@@ -22,6 +22,7 @@ const INTERIM_MAX: usize = 512;
 pub struct Reports<'i> {
     invocation: &'i Invocation,
     host: String,
+    notes: Vec<String>,
     started: Moment,
     interim: Vec<Interim>,
     /// Of the document in between every so many are kept.
@@ -43,6 +44,7 @@ impl<'i> Reports<'i> {
             invocation,
             host: machine::host_name(),
             started: moment(),
+            notes: Vec::new(),
             interim,
             stride: 1,
             seen: 0,
@@ -50,6 +52,11 @@ impl<'i> Reports<'i> {
             opened: false,
             interrupted: false,
         }
+    }
+
+    /// Adds what the user should know and what showed only now.
+    pub fn note(&mut self, line: String) {
+        self.notes.push(line);
     }
 
     /// What was to run.
@@ -159,6 +166,7 @@ impl<'i> Reports<'i> {
             moment: moment(),
             host: &self.host,
             pid,
+            notes: &self.notes,
             interim: &self.interim,
             interrupted: self.interrupted,
         }

@@ -8,7 +8,7 @@
 //! In a pipe there is none unless `--eta=always` asks for it.
 
 use super::kept::Keeping;
-use super::{recording, reports::Reports};
+use super::{recording, remark, reports::Reports};
 use crate::interrupt::Stop;
 use crate::live::{JobRows, Live, Stream};
 use crate::terminal;
@@ -266,7 +266,8 @@ fn bytes_of(spec: &JobSpec) -> Option<u64> {
 impl Watch for Status<'_, '_> {
     fn note(&mut self, line: &str) {
         self.live.clear();
-        terminal::complain(&format!("note: {line}"));
+        remark(&format!("note: {line}"));
+        self.reports.note(line.to_owned());
     }
 
     fn begins(&mut self) {
@@ -275,7 +276,7 @@ impl Watch for Status<'_, '_> {
 
     fn laying_out(&mut self, path: &Path, bytes: u64) {
         self.live.clear();
-        terminal::complain(&format!("laying out {} ({})", path.display(), Bytes(bytes)));
+        remark(&format!("laying out {} ({})", path.display(), Bytes(bytes)));
     }
 
     fn progress(&mut self, passed: Span, jobs: &[JobProgress]) {
