@@ -423,6 +423,20 @@ fn jobs_share_by_flow_in_virtual_time() {
     }
 }
 
+/// With `rate_ignore_thinktime` a request that falls due in a pause is due at its end, as in fio:
+/// of 200 a second, with 10 ms after every four, four take three intervals of 5 ms and the pause,
+/// 25 ms.
+#[test]
+fn a_pause_that_a_rate_forgets_takes_no_more_than_itself() {
+    let scratch = Scratch::new();
+    let line = ["simulate", "fio", "--device=flash", "--output-format=json", "--name=j", "--rw=randread", "--size=1g"];
+    let paces = ["--rate_iops=200", "--thinktime=10ms", "--thinktime_blocks=4", "--rate_ignore_thinktime=1"];
+    let ended = run(seawall(scratch.path()).args(line).args(paces).args(["--runtime=1", "--time_based"]));
+    assert_eq!(ended.code, Some(0), "{ended:?}");
+    let json: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+    assert_eq!(json["jobs"][0]["read"]["total_ios"].as_u64(), Some(160), "40 times four in a second");
+}
+
 /// What virtual time has not is refused before anything runs.
 #[test]
 fn jobs_that_need_what_a_simulated_device_has_not_are_refused() {

@@ -17,7 +17,7 @@ use super::walk::{Region, Walk};
 use super::{Direction, JobSpec, Mix, Pace, PerDirection, Replay, ReplayAsk, Turns};
 use crate::chance::Chance;
 use crate::due::Due;
-use block::{Bytes, Span, Time};
+use block::{Bytes, Time};
 
 /// What to do next.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -209,11 +209,13 @@ impl JobStream {
         }
     }
 
-    /// Moves the schedules back: what was missed in a pause is not made up for.
-    pub fn postpone(&mut self, span: Span) {
+    /// Puts the schedules off for a pause: what was not made in it is not made up for. What falls
+    /// due within it is due at its end.
+    pub fn postpone(&mut self, from: Time, until: Time) {
         for direction in Direction::ALL {
             if let Some(due) = &mut self.due[direction] {
-                due.postpone(span);
+                let missed = until.since(due.due().max(from).min(until));
+                due.postpone(missed);
             }
         }
     }

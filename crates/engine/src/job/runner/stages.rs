@@ -185,7 +185,7 @@ impl Runner {
         self.thinking_until = None;
         self.working_since = now;
         if think.forgets_rate {
-            self.stream.postpone(think.time);
+            self.stream.postpone(until - think.time, until);
         }
         false
     }
