@@ -4,6 +4,9 @@ use crate::error::Place;
 use crate::naming::{self, Namer};
 use crate::options::Options;
 
+/// The recording that comes by the standard input.
+pub const STANDARD_INPUT: &str = "-";
+
 /// One clone of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {

@@ -39,7 +39,7 @@ pub use dialect::{Dialect, KbBase};
 pub use error::{Error, Place, Problem};
 pub use flags::{Action, Eta, Flags, Format};
 pub use invocation::Invocation;
-pub use job::Job;
+pub use job::{Job, STANDARD_INPUT};
 pub use percentile::PercentileList;
 pub use reading::{ReadingError, read_json};
 pub use showcmd::quoted;

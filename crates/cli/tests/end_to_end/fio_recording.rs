@@ -204,3 +204,20 @@ fn a_dump_of_blktrace_is_what_fio_makes_of_it() {
     assert_eq!(ended.code, Some(2), "{ended:?}");
     assert!(ended.err.contains("the last record is cut off"), "{}", ended.err);
 }
+
+/// A recording comes by the standard input as well, once.
+#[test]
+fn a_recording_comes_by_the_standard_input() {
+    let scratch = Scratch::new();
+    let first = report(&scratch, &["--name=a", "--rw=randread", "--size=64k", "--write_iolog=x.log"]);
+    let play = |more: &[&str]| {
+        let mut command = seawall(scratch.path());
+        command.stdin(std::fs::File::open(scratch.join("x.log")).unwrap());
+        command.args(["fio", "--output-format=json", "--name=a", "--read_iolog=-"]).args(more).output().unwrap()
+    };
+    let again: Value = serde_json::from_slice(&play(&[]).stdout).unwrap();
+    assert_eq!((counts(&again), counts(&first)), ([Some(16), Some(0)], [Some(16), Some(0)]));
+    let twice = play(&["--numjobs=2"]);
+    let said = String::from_utf8(twice.stderr).unwrap();
+    assert!(twice.status.code() == Some(2) && said.contains("can be read once only; leave numjobs out"), "{said}");
+}

@@ -8,8 +8,9 @@
 use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Span, Time};
 use fio::trace::{Action, Event, Trace};
-use fio::{Invocation, Job};
+use fio::{Invocation, Job, STANDARD_INPUT};
 use stats::job::JobOutcome;
+use std::io::Read;
 use std::path::PathBuf;
 use std::sync::Arc;
 use workload::job::{
@@ -22,8 +23,18 @@ use workload::job::{
 /// The recording cannot be read, or has no requests.
 pub fn take_in(job: &Job, spec: JobSpec) -> Result<JobSpec> {
     let Some(path) = job.recording() else { return Ok(spec) };
-    let bytes = std::fs::read(&path).with_context(|| about(job))?;
-    played(job, spec, &bytes)
+    let bytes = match path.as_str() {
+        STANDARD_INPUT if job.number > 0 => bail!("{}: can be read once only; leave numjobs out", about(job)),
+        STANDARD_INPUT => all_of(std::io::stdin().lock()),
+        path => std::fs::read(path),
+    };
+    played(job, spec, &bytes.with_context(|| about(job))?)
+}
+
+fn all_of(mut from: impl Read) -> std::io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.read_to_end(&mut bytes)?;
+    Ok(bytes)
 }
 
 /// The job of an earlier stage that makes the recording which job `index` runs again; the last, if
