@@ -2,8 +2,9 @@
 //! read back in words.
 
 use crate::invocation::Invocation;
-use crate::job::Job;
+use crate::job::{Job, STANDARD_INPUT};
 use crate::options::{Blocks, Engine, Options, Ways};
+use crate::trace::{Action, Playing};
 use block::{Bytes, Span};
 use stats::{Direction, PerDirection};
 use workload::job::{Amount, Distribution, Hash, WriteSync};
@@ -141,9 +142,27 @@ fn recorded(options: &Options, recording: &str) -> String {
         playing if playing.speed_percent == 100 => "at its own times".to_owned(),
         playing => format!("at {} % of its speed", playing.speed_percent),
     };
-    let place =
-        options.target.replay_redirect.as_ref().map_or(String::new(), |place| format!(", all of it on {place}"));
-    format!("the recording {recording} again, {speed}{place}")
+    let recording = if recording == STANDARD_INPUT { "on the standard input" } else { recording };
+    let mut said = vec![format!("the recording {recording} again, {speed}")];
+    let Playing { scale, align, skip, .. } = options.target.playing;
+    if scale > 1 {
+        said.push(format!("its offsets divided by {scale}"));
+    }
+    if align > 1 {
+        said.push(format!("its offsets rounded down to a multiple of {}", Bytes(align)));
+    }
+    let kinds = [
+        (Action::Read, "reads"),
+        (Action::Write, "writes"),
+        (Action::Trim, "trims"),
+        (Action::Flush { data_only: false }, "flushes"),
+    ];
+    let left_out: Vec<&str> = kinds.iter().filter(|(kind, _)| skip.has(*kind)).map(|(_, name)| *name).collect();
+    if !left_out.is_empty() {
+        said.push(format!("without its {}", left_out.join(" and ")));
+    }
+    said.extend(options.target.replay_redirect.as_ref().map(|place| format!("all of it on {place}")));
+    said.join(", ")
 }
 
 fn kind(options: &Options) -> String {
@@ -347,8 +366,10 @@ fn ending(options: &Options, amount: Option<Amount>) -> String {
         Some(Amount::Percent(percent)) => said.push(format!("{percent} % in all")),
         None => {}
     }
-    if let Some(requests) = ending.requests {
-        said.push(format!("at most {requests} requests"));
+    if let Some(most) = ending.requests {
+        let is_repeated = ending.loops > 1 || (ending.time_based && ending.runtime.is_some());
+        let each = if is_repeated { " a pass" } else { "" };
+        said.push(format!("at most {}{each}", if most == 1 { "1 request".into() } else { requests(most) }));
     }
     if ending.loops > 1 {
         let anew = if options.target.layout.renew { ", on new files each time" } else { "" };
@@ -359,6 +380,9 @@ fn ending(options: &Options, amount: Option<Amount>) -> String {
     }
     if options.course.steady.is_some() && options.course.steady_duration > Span::ZERO {
         said.push(format!("or until steady over {}", options.course.steady_duration.spoken()));
+    }
+    if let Some(earlier) = &options.course.wait_for {
+        said.push(format!("starts when {earlier} has ended"));
     }
     let (least, most) = options.course.delay;
     if most > Span::ZERO {

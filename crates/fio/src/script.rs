@@ -27,6 +27,14 @@ pub struct Section {
     pub place: Place,
 }
 
+impl Section {
+    /// The name of its job: the one it sets last, or else its own.
+    pub fn job_name(&self) -> &str {
+        let given = self.settings.iter().rev().find(|setting| setting.option == "name");
+        given.and_then(|setting| setting.value.as_deref()).unwrap_or(&self.name)
+    }
+}
+
 /// Sections that share their defaults: one job file, or the command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Script {

@@ -14,6 +14,7 @@ use crate::value::Value;
 use crate::world::World;
 use block::Span;
 use stats::Direction;
+use std::collections::BTreeSet;
 
 /// The jobs of a run, and what goes with them.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -49,7 +50,8 @@ impl LeftOut {
 /// # Errors
 /// An option is unknown, a value is wrong, or options do not go together.
 pub fn unfold(scripts: &[Script], flags: &Flags, world: &dyn World) -> Result<Unfolded, Error> {
-    let mut unfolding = Unfolding { flags, world, group: 0, stage: 0, found: Unfolded::default() };
+    let (not_chosen, found) = Default::default();
+    let mut unfolding = Unfolding { flags, world, group: 0, stage: 0, not_chosen, found };
     let mut typed_globals = Template::default();
     let mut files = 0;
     for script in scripts {
@@ -76,6 +78,8 @@ pub fn unfold(scripts: &[Script], flags: &Flags, world: &dyn World) -> Result<Un
             if is_wanted {
                 unfolding.section(section, &template, waits)?;
                 waits = false;
+            } else {
+                unfolding.not_chosen.insert(section.job_name().to_owned());
             }
         }
         match script.file {
@@ -98,6 +102,8 @@ struct Unfolding<'a> {
     world: &'a dyn World,
     group: u32,
     stage: u32,
+    /// Names of jobs that `--section` leaves out.
+    not_chosen: BTreeSet<String>,
     found: Unfolded,
 }
 
@@ -196,6 +202,9 @@ impl Unfolding<'_> {
         match earlier().filter(|earlier| earlier.name == *name).count() {
             _ if *name == job.name => {
                 Err(format!("wait_for={name}: a job cannot wait for itself; name one that stands before it"))
+            }
+            0 if self.not_chosen.contains(name) => {
+                Err(format!("wait_for={name}: --section leaves that job out; choose it too, or drop wait_for"))
             }
             0 => {
                 let meant = nearest::to(name, earlier().map(|earlier| earlier.name.as_str()));

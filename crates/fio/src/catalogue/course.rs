@@ -49,7 +49,7 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.course.ending.loops = v.count(1)?;
         Ok(())
     }),
-    option("number_ios", Form::Whole, "ends after so many requests", |o, v| {
+    option("number_ios", Form::Whole, "a pass ends after so many requests", |o, v| {
         let requests = v.whole(0, u64::MAX)?;
         o.course.ending.requests = (requests > 0).then_some(requests);
         Ok(())

@@ -124,6 +124,37 @@ fn job_files() {
 }
 
 #[test]
+fn a_job_that_is_not_chosen_is_not_waited_for() {
+    let world = Given::default().with_text("jobs/a.fio", "[global]\nsize=1m\n[x]\nname=a\n[b]\nwait_for=a\n");
+    let parsed = |line: &str| Invocation::parse(&words(line), &world);
+    assert_eq!(
+        parsed("jobs/a.fio --section=b").unwrap_err().to_string(),
+        "jobs/a.fio:5 [b]: wait_for=a: --section leaves that job out; choose it too, or drop wait_for"
+    );
+    assert!(parsed("jobs/a.fio --section=b --section=x").is_ok());
+}
+
+/// What changes what is run stands in the plan.
+#[test]
+fn the_plan_says_what_changes_the_run() {
+    for (line, part) in [
+        ("--name=a --size=1m --name=b --size=1m --wait_for=a", "until its size is done, starts when a has ended"),
+        ("--name=a --size=1m --number_ios=7", "at most 7 requests"),
+        ("--name=a --size=1m --number_ios=7 --loops=2", "at most 7 requests a pass, 2 times"),
+        ("--name=a --size=1m --number_ios=7 --runtime=1 --time_based", "runtime 1 s, at most 7 requests a pass"),
+        (
+            "--name=a --read_iolog=- --replay_scale=2 --replay_align=4k --replay_skip=write,sync --replay_redirect=f",
+            "the recording on the standard input again, at its own times, its offsets divided by 2, its offsets \
+             rounded down to a multiple of 4 KiB, without its writes and flushes, all of it on f; 1 in flight (psync)",
+        ),
+    ] {
+        let invocation = Invocation::parse(&words(line), &Given::default()).unwrap();
+        let said = invocation.describe();
+        assert!(said.last().unwrap().ends_with(part), "{said:?}");
+    }
+}
+
+#[test]
 fn command_lines() {
     for (line, message) in [
         ("", "command line: no job: name a job file, or give --name=NAME with its options"),
