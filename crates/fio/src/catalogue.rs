@@ -11,6 +11,7 @@ mod pattern;
 mod report;
 mod target;
 
+use crate::dialect::Dialect;
 use crate::options::{Engine, Options};
 use crate::value::Value;
 
@@ -94,6 +95,12 @@ impl Definition {
     const fn also(mut self, aliases: &'static [&'static str]) -> Definition {
         self.aliases = aliases;
         self
+    }
+
+    /// The words that it takes, where it takes only some: what the refusal of any other says.
+    pub fn words(&self) -> Option<String> {
+        let refused = (self.set)(&mut Options::default(), Value::new("????????", Dialect::default())).err()?;
+        refused.strip_prefix(crate::value::ONE_OF).map(str::to_owned)
     }
 
     fn has_name(&self, name: &str) -> bool {
@@ -180,11 +187,20 @@ mod tests {
         assert_eq!(nearest_to("qqqqqq"), None);
     }
 
+    #[test]
+    fn words_are_those_that_are_taken() {
+        let words = |name: &str| find(name).unwrap().words();
+        assert_eq!(words("zonemode").as_deref(), Some("none, strided, zbd"));
+        assert!(words("rw").unwrap().starts_with("read, write, "));
+        assert!(words("verify").unwrap().ends_with(", pattern_hdr"), "no guess at what was meant");
+        assert_eq!((words("filename"), words("iodepth")), (None, None));
+    }
+
     /// An example that a message shows must be a value that the option takes.
     #[test]
     fn examples_are_values() {
         for definition in all() {
-            let value = Value::new(definition.form.example(), crate::dialect::Dialect::default());
+            let value = Value::new(definition.form.example(), Dialect::default());
             let set = (definition.set)(&mut Options::default(), value);
             assert_eq!(set, Ok(()), "{}={}", definition.name, definition.form.example());
         }

@@ -9,6 +9,9 @@ use block::Span;
 use stats::PerDirection;
 use workload::job::Amount;
 
+/// How the refusal of a word begins; behind it stand the words that are taken.
+pub(crate) const ONE_OF: &str = "must be one of ";
+
 /// What stands behind the `=`.
 #[derive(Clone, Copy, Debug)]
 pub struct Value<'t> {
@@ -106,7 +109,7 @@ impl<'t> Value<'t> {
             let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
             let meant = nearest::to(self.text, names.iter().copied());
             let meant = meant.map_or(String::new(), |word| format!("; did you mean {word}?"));
-            format!("must be one of {}{meant}", names.join(", "))
+            format!("{ONE_OF}{}{meant}", names.join(", "))
         })
     }
 

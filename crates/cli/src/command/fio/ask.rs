@@ -90,6 +90,9 @@ pub fn options(name: Option<&str>) -> Result<String> {
             }
         }
         Some(name) => {
+            if let Some(instead) = catalogue::instead_of(name) {
+                bail!("--cmdhelp={name}: fio has this option and seawall does not; {instead}");
+            }
             let Some(option) = catalogue::find(name) else {
                 let nearest =
                     catalogue::nearest_to(name).map_or(String::new(), |near| format!("; the nearest is {near}"));
@@ -99,7 +102,11 @@ pub fn options(name: Option<&str>) -> Result<String> {
             if !option.aliases.is_empty() {
                 let _ = writeln!(text, "also: {}", option.aliases.join(", "));
             }
-            let _ = writeln!(text, "takes: {}, as in {}={}", option.form.name(), option.name, option.form.example());
+            let takes = match option.words() {
+                Some(words) => format!("one of {words}"),
+                None => option.form.name().to_owned(),
+            };
+            let _ = writeln!(text, "takes: {takes}, as in {}={}", option.name, option.form.example());
         }
     }
     Ok(text)
