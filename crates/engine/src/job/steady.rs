@@ -116,7 +116,7 @@ impl Steadiness {
 
     fn in_words(&self) -> String {
         let figure = match self.rule.figure {
-            SteadyFigure::Iops => "operations a second",
+            SteadyFigure::Iops => "IOPS",
             SteadyFigure::Throughput => "bytes a second",
             SteadyFigure::Latency => "mean response time",
         };
@@ -125,13 +125,13 @@ impl Steadiness {
             SteadyLimit::Absolute(most) => format!("{most}"),
         };
         let check = match self.rule.check {
-            SteadyCheck::Deviation(most) => format!("no round further than {} from the mean", limit(most)),
-            SteadyCheck::Slope(most) => format!("slope at most {} a round", limit(most)),
+            SteadyCheck::Deviation(most) => format!("within {} of the mean", limit(most)),
+            SteadyCheck::Slope(most) => format!("with a slope of at most {} a round", limit(most)),
             SteadyCheck::Snia { excursion_percent, slope_percent } => {
-                format!("excursion at most {excursion_percent} %, slope at most {slope_percent} %")
+                format!("with an excursion of at most {excursion_percent} % and a slope of at most {slope_percent} %")
             }
         };
-        format!("{figure}: {check}, over {} rounds of {}", self.window, self.rule.round)
+        format!("{figure} {check} over {} rounds of {}", self.window, self.rule.round.spoken())
     }
 }
 

@@ -260,9 +260,14 @@ fn steadystate(steady: &SteadyReport, entry: &Entry<'_>) -> Json {
         ("attained", Json::from(u64::from(steady.reached))),
         ("criterion", Json::text(format!("{percent:.6}%"))),
         ("max_deviation", Json::Real(deviation)),
-        ("slope", Json::Real(stats::job::line_rise(rounds))),
+        ("slope", Json::Real(if slopes(entry) { stats::job::line_rise(rounds) } else { 0.0 })),
         ("data", steady_data(steady, entry)),
     ])
+}
+
+/// Whether the rule looks at the slope.
+pub(super) fn slopes(entry: &Entry<'_>) -> bool {
+    entry.job.options.course.steady.is_some_and(|steady| !matches!(steady.check, SteadyCheck::Deviation(_)))
 }
 
 /// The rule as its option is typed.
@@ -284,16 +289,8 @@ fn steady_option(entry: &Entry<'_>) -> String {
     }
 }
 
-/// IOPS and bytes a second of the rounds: the judged figure as it was judged, the other from the
-/// slices of the same time.
 fn steady_data(steady: &SteadyReport, entry: &Entry<'_>) -> Json {
-    let figure = entry.job.options.course.steady.map(|steady| steady.figure);
-    let rounds_of = |wanted: SteadyFigure, of: fn(&TapeSlice) -> u64| match figure {
-        Some(judged) if judged == wanted => steady.rounds.clone(),
-        _ => rounds_from_slices(steady, entry, of),
-    };
-    let iops = rounds_of(SteadyFigure::Iops, |slice| slice.ops);
-    let bw = rounds_of(SteadyFigure::Throughput, |slice| slice.bytes);
+    let (iops, bw) = steady_rounds(steady, entry);
     let whole = |value: f64| Json::Whole(value as i128);
     let list = |values: &[f64]| Json::List(values.iter().map(|value| whole(*value)).collect());
     Json::object([
@@ -302,6 +299,18 @@ fn steady_data(steady: &SteadyReport, entry: &Entry<'_>) -> Json {
         ("iops", list(&iops)),
         ("bw", list(&bw)),
     ])
+}
+
+/// IOPS and bytes a second of the rounds: the judged figure as it was judged, the other from the
+/// slices of the same time.
+pub(super) fn steady_rounds(steady: &SteadyReport, entry: &Entry<'_>) -> (Vec<f64>, Vec<f64>) {
+    let figure = entry.job.options.course.steady.map(|steady| steady.figure);
+    let rounds_of = |wanted: SteadyFigure, of: fn(&TapeSlice) -> u64| match figure {
+        Some(judged) if judged == wanted => steady.rounds.clone(),
+        _ => rounds_from_slices(steady, entry, of),
+    };
+    let iops = rounds_of(SteadyFigure::Iops, |slice| slice.ops);
+    (iops, rounds_of(SteadyFigure::Throughput, |slice| slice.bytes))
 }
 
 fn rounds_from_slices(steady: &SteadyReport, entry: &Entry<'_>, of: fn(&TapeSlice) -> u64) -> Vec<f64> {
@@ -317,7 +326,7 @@ fn rounds_from_slices(steady: &SteadyReport, entry: &Entry<'_>, of: fn(&TapeSlic
     (0..count).map(round).collect()
 }
 
-fn mean(values: &[f64]) -> f64 {
+pub(super) fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
 }
 

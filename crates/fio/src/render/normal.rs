@@ -4,13 +4,14 @@
 use super::entry::{self, Entry};
 use super::figure::{Prefix, short};
 use super::shares::{self, LatencyShares};
-use super::{Report, VERSION};
+use super::{Report, VERSION, json};
 use crate::dialect::KbBase;
 use crate::job::Job;
 use crate::options::{Options, Unified, Ways};
 use crate::percentile::PercentileList;
-use stats::job::JobOutcome;
+use stats::job::{JobOutcome, SteadyReport};
 use stats::{Direction, Histogram, Tape, Track};
+use workload::job::{SteadyCheck, SteadyFigure, SteadyLimit};
 
 impl Report<'_> {
     /// `--output-format=normal`, without the lines that stand before a run ([`Report::opening`]).
@@ -336,12 +337,7 @@ fn course(lines: &mut Vec<String>, entry: &Entry<'_>) {
         outcome.latency_search.map_or(pace.depth, |search| search.depth)
     ));
     if let Some(steady) = &outcome.steady {
-        let attained = if steady.reached { "yes" } else { "no" };
-        let (excursion, slope) = (steady.excursion_percent, steady.slope_percent);
-        lines.push(format!(
-            "  steadystate  : attained={attained}, {}, excursion={excursion:.2}%, slope={slope:.2}%",
-            steady.rule
-        ));
+        lines.push(steadystate(steady, entry));
     }
 }
 
@@ -352,6 +348,36 @@ fn words_of(number: i32) -> String {
         0 => "Success".into(),
         _ => std::io::Error::from_raw_os_error(number).to_string().replace(&number_behind, ""),
     }
+}
+
+/// fio's line: what was reached, and the figure that the rule looks at.
+fn steadystate(steady: &SteadyReport, entry: &Entry<'_>) -> String {
+    let (iops, bw) = json::steady_rounds(steady, entry);
+    let (bw, other) = rates(json::mean(&bw), &entry.job.options);
+    let rule = entry.job.options.course.steady;
+    let figure = match rule.map(|rule| rule.figure) {
+        Some(SteadyFigure::Throughput) => "bw",
+        Some(SteadyFigure::Latency) => "lat",
+        _ => "iops",
+    };
+    let mean = json::mean(&steady.rounds);
+    let (name, value) = match json::slopes(entry) {
+        true => ("slope", stats::job::line_rise(&steady.rounds)),
+        false => ("mean dev", steady.rounds.iter().map(|round| (round - mean).abs()).fold(0.0, f64::max)),
+    };
+    let absolute = |check| {
+        matches!(check, SteadyCheck::Deviation(SteadyLimit::Absolute(_)) | SteadyCheck::Slope(SteadyLimit::Absolute(_)))
+    };
+    let criterion = match rule.is_some_and(|rule| absolute(rule.check)) {
+        true => format!("{value:.3}"),
+        false if mean == 0.0 => "0.000%".to_owned(),
+        false => format!("{:.3}%", (value / mean * 100.0).abs()),
+    };
+    format!(
+        "  steadystate  : attained={}, bw={bw} ({other}), iops={:.0}, {figure} {name}={criterion}",
+        if steady.reached { "yes" } else { "no" },
+        json::mean(&iops)
+    )
 }
 
 /// What fio does not say.
@@ -373,6 +399,10 @@ fn added(lines: &mut Vec<String>, outcome: &JobOutcome) {
             "  seawall      : {} at {} ({} bytes): expected {}, found {}",
             wrong.file, wrong.at, wrong.len, wrong.expected, wrong.found
         ));
+    }
+    if let Some(steady) = &outcome.steady {
+        let word = if steady.reached { "steady" } else { "not steady" };
+        lines.push(format!("  seawall      : {word}: {}", steady.rule));
     }
     lines.extend(outcome.notes.iter().map(|note| format!("  seawall      : {note}")));
 }

@@ -131,6 +131,28 @@ fn plans_of_many_kinds() {
     assert_eq!(Span::from_secs(90).spoken(), "1 min 30 s");
 }
 
+/// fio's line of `steadystate`: rounds of 900 and 1100 are 10 % from their mean, and rise by 200.
+/// fio tells the slope only where the rule asks for it.
+#[test]
+fn steadiness_is_told_as_in_fio() {
+    for (rule, criterion, slope) in [
+        ("iops:50%", "iops mean dev=10.000%", 0.0),
+        ("iops:150", "iops mean dev=100.000", 0.0),
+        ("iops_slope:30%", "iops slope=20.000%", 200.0),
+        ("iops_slope:250", "iops slope=200.000", 200.0),
+    ] {
+        let invocation = parsed(&format!("--name=g --rw=randread --size=1m --ss={rule} --ss_dur=2"));
+        let outcomes = outcomes(&invocation);
+        let text = report(&invocation, &outcomes).normal();
+        let line = text.lines().find(|line| line.contains("steadystate")).unwrap();
+        assert!(line.starts_with("  steadystate  : attained=yes, bw="), "{line}");
+        assert!(line.ends_with(&format!(", iops=1000, {criterion}")), "{line}");
+        assert!(text.contains("  seawall      : steady: a rule"), "{text}");
+        let json: serde_json::Value = serde_json::from_str(&report(&invocation, &outcomes).json()).unwrap();
+        assert_eq!(json["jobs"][0]["steadystate"]["slope"].as_f64(), Some(slope), "{rule}");
+    }
+}
+
 /// What fio-plot 1.2 looks up in a report, and a script that reads percentiles. (fio-plot itself
 /// draws our reports and logs; it needs the four options in the job's own.)
 #[test]
