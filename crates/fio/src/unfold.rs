@@ -63,11 +63,6 @@ pub fn unfold(scripts: &[Script], flags: &Flags, world: &dyn World) -> Result<Un
                 unfolding.set(&mut template, &section.settings)?;
                 // fio neither applies nor shows a name that a global section gives.
                 template.given.retain(|(name, _)| name != "name");
-                if script.file.is_none() {
-                    // On a command line it shows no option that stands alone either, but among a
-                    // job's own.
-                    template.given.retain(|(_, value)| !value.is_empty());
-                }
                 if !section.settings.is_empty() || unfolding.found.global.is_some() {
                     unfolding.found.global = Some(template.given.clone());
                 }
@@ -161,9 +156,8 @@ impl Unfolding<'_> {
                 Error::at(&setting.place, Problem::Value { option, value, rule })
             })?;
             template.given.retain(|(name, _)| name != definition.name);
-            // As in fio: what stands alone in a job file is not repeated, what stands alone on a
-            // command line is.
-            if setting.value.is_some() || setting.place.file.is_none() {
+            // As in fio: what stands alone is not repeated.
+            if setting.value.is_some() {
                 template.given.push((definition.name.to_owned(), value.to_owned()));
             }
         }

@@ -92,7 +92,10 @@ fn job(entry: &Entry<'_>, bins: Bins, group_kib: &dyn Fn(&str) -> f64) -> Json {
     found.insert("error", Json::Whole(i128::from(entry.error())));
     found.insert("eta", Json::from(0u64));
     found.insert("elapsed", Json::from(outcome.elapsed.as_nanos().div_ceil(1_000_000_000)));
-    found.insert("job options", options(entry.given));
+    // As in fio.
+    if !entry.given.is_empty() {
+        found.insert("job options", options(entry.given));
+    }
     let directions = entry.directions();
     let (each, mixed): (Vec<_>, Vec<_>) = directions.into_iter().partition(|(name, _)| *name != "mixed");
     for (name, figures) in each {
