@@ -54,7 +54,11 @@ pub(super) const OPTIONS: &[(&[&str], &str)] = &[
     (&["rwmixcycle"], "fio dropped it too: each request of a mix is drawn, so leave it out"),
     (&["cgroup", "cgroup_weight", "cgroup_nodelete", "uid", "gid"], "start seawall in that group or as that user"),
     (
-        &["hipri", "hipri_percentage", "uncached", "nowait", "force_async", "cmd_type"],
+        &["hipri", "hipri_percentage"],
+        "completions are not polled for; the nearest is ioengine=io_uring with sqthread_poll",
+    ),
+    (
+        &["uncached", "nowait", "force_async", "cmd_type"],
         "the nearest is sqthread_poll; without it the ring is set up as the kernel serves it best",
     ),
     (
@@ -76,6 +80,8 @@ pub(super) const OPTIONS: &[(&[&str], &str)] = &[
             "mss",
             "bindname",
             "verb",
+            "serverip",
+            "direct_write_to_pmem",
         ],
         "the network engines are not there",
     ),

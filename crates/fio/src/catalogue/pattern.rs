@@ -244,7 +244,11 @@ fn distribution(v: Value<'_>) -> Result<Distribution, String> {
 
 /// The exponent of a zipf distribution. At 1 its sums have no closed form, and fio refuses it too.
 pub(super) fn theta(theta: f64) -> Result<f64, String> {
-    if theta > 0.0 && theta != 1.0 { Ok(theta) } else { Err("zipf takes a number above 0 that is not 1".into()) }
+    if theta > 0.0 && theta != 1.0 {
+        Ok(theta)
+    } else {
+        Err("zipf takes a number above 0 that is not 1; an even spread is random".into())
+    }
 }
 
 /// The part of a pareto distribution.

@@ -476,7 +476,7 @@ fn words_of(kind: ErrorKind) -> &'static str {
         ErrorKind::Denied => "permission denied (EACCES)",
         ErrorKind::Unsupported => "it cannot do this (EOPNOTSUPP)",
         ErrorKind::NoMemory => "no memory for it (ENOMEM)",
-        ErrorKind::Gone => "it went away; whether it took effect is unknown",
+        ErrorKind::Gone => "the server went away; whether the request took effect is unknown",
         ErrorKind::Verify => "the data is not what was written",
     }
 }
