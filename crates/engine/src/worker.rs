@@ -2,7 +2,7 @@
 //! waits.
 
 use block::{
-    Actor, Buf, Completion, Driver, ObjectId, Op, OpKind, Request, Submitted, Target, Time, Wait, Wakeup, drive,
+    Actor, Buf, Completion, Driver, Fault, ObjectId, Op, OpKind, Request, Submitted, Target, Time, Wait, Wakeup, drive,
 };
 use stats::job::Losses;
 use stats::run::Class;
@@ -84,6 +84,8 @@ struct Running {
     next_tag: u64,
     /// When the stream has its next request.
     not_before: Option<Time>,
+    /// The target has gone away: no more requests are made, as each would fail at once.
+    is_lost: bool,
 }
 
 impl Worker {
@@ -102,7 +104,15 @@ impl Worker {
 
     /// Adds lanes of a workload whose storage exists only now.
     pub fn add(&mut self, lanes: Vec<Lane>) {
-        let running = |lane| Running { lane, held: None, starved: None, outstanding: 0, next_tag: 0, not_before: None };
+        let running = |lane| Running {
+            lane,
+            held: None,
+            starved: None,
+            outstanding: 0,
+            next_tag: 0,
+            not_before: None,
+            is_lost: false,
+        };
         self.lanes.extend(lanes.into_iter().map(running));
     }
 
@@ -160,7 +170,7 @@ impl Actor for Worker {
             for _ in 0..LOOKS_MOST {
                 running.lane.target.poll(now, &mut self.completions);
                 running.take(now, &mut self.completions, tape);
-                if self.settling || running.issue(now, tape) == 0 {
+                if self.settling || running.is_lost || running.issue(now, tape) == 0 {
                     break;
                 }
             }
@@ -168,7 +178,7 @@ impl Actor for Worker {
     }
 
     fn next_wakeup(&self, _now: Time) -> Wakeup {
-        let wakeup = |running: &Running| match self.settling {
+        let wakeup = |running: &Running| match self.settling || running.is_lost {
             // The stream's next request no longer matters.
             true => running.lane.target.next_wakeup(),
             false => running.next_wakeup(),
@@ -193,7 +203,10 @@ impl Running {
             let class = class_of(completion.kind);
             match completion.result {
                 Ok(()) => tape.ended(&Ended::of(class, &completion)),
-                Err(_) => tape.failed(class, false),
+                Err(fault) => {
+                    self.is_lost |= fault == Fault::Gone;
+                    tape.failed(class, false);
+                }
             }
             if let Some(buf) = completion.buf.take() {
                 self.lane.memory.give(buf);
@@ -301,6 +314,8 @@ mod tests {
         ended: Vec<Completion>,
         last: Time,
         asked: u64,
+        /// Every request fails, as of a server that has gone away.
+        is_gone: bool,
     }
 
     impl Target for AtOnce {
@@ -312,7 +327,8 @@ mod tests {
             self.asked = if now == self.last { self.asked + 1 } else { 1 };
             self.last = now;
             assert!(self.asked < 10_000, "nobody looks at the clock");
-            self.ended.push(Completion::of(&request, now, Ok(())));
+            let result = if self.is_gone { Err(Fault::Gone) } else { Ok(()) };
+            self.ended.push(Completion::of(&request, now, result));
             Submitted::Taken(Ticket(request.tag))
         }
 
@@ -341,9 +357,8 @@ mod tests {
         }
     }
 
-    /// A run ends on time even if its target completes everything at once.
-    #[test]
-    fn a_target_that_ends_everything_at_once_stops_no_clock() -> Result<(), SpecError> {
+    /// Eight requests at a time for a millisecond; what each workload did.
+    fn a_millisecond(target: AtOnce) -> Result<Vec<WorkloadSecond>, SpecError> {
         let spec = Spec {
             pattern: Pattern::Random,
             read_percent: 100,
@@ -360,16 +375,31 @@ mod tests {
             workload: 0,
             object: ObjectId(0),
             stream: Stream::new(&spec, Bytes::gib(1), 0, Time::ZERO)?,
-            target: Box::new(AtOnce::default()),
+            target: Box::new(target),
             memory: Box::new(NoMemory),
             losses: LossCounts::default(),
         };
         let mut worker = Worker::new(1, vec![lane]);
-        let millisecond = Time::ZERO + Span::from_millis(1);
-        worker.run(&mut Ticking(Time::ZERO), millisecond);
-        let ops: u64 = worker.collect()[0].tape.tracks().map(|track| track.ops).sum();
+        worker.run(&mut Ticking(Time::ZERO), Time::ZERO + Span::from_millis(1));
+        Ok(worker.collect())
+    }
+
+    /// A run ends on time even if its target completes everything at once.
+    #[test]
+    fn a_target_that_ends_everything_at_once_stops_no_clock() -> Result<(), SpecError> {
+        let seconds = a_millisecond(AtOnce::default())?;
+        let ops: u64 = seconds[0].tape.tracks().map(|track| track.ops).sum();
         // 8 requests a look, 8 looks a pass, a pass a microsecond, and the passes at both ends.
         assert!((64_000..=64_128).contains(&ops), "{ops}");
+        Ok(())
+    }
+
+    /// What was in flight when a target went away has failed, and nothing more is asked of it.
+    #[test]
+    fn a_target_that_has_gone_away_is_asked_no_more() -> Result<(), SpecError> {
+        let seconds = a_millisecond(AtOnce { is_gone: true, ..AtOnce::default() })?;
+        let failed: u64 = seconds[0].tape.tracks().map(|track| track.failed).sum();
+        assert_eq!(failed, 8);
         Ok(())
     }
 }

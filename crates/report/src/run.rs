@@ -129,7 +129,7 @@ fn facts(recording: &Recording) -> String {
 
 fn banners(run: &Run<'_>) -> Vec<String> {
     let origin = &run.recording.origin;
-    let cut = origin.cut_short.then_some("Cut short: stopped before its end, figures are up to there");
+    let cut = origin.cut_short.then_some("Cut short: the run ended early, figures are up to there");
     let simulated = origin.simulated.then_some("Simulated: no real device, virtual time");
     cut.into_iter().chain(simulated).map(|banner| prefixed(run, banner)).collect()
 }

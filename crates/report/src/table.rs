@@ -87,7 +87,7 @@ fn title(recording: &Recording, paint: Paint) -> String {
         lines.push("Simulated: no real device was used, time was virtual.");
     }
     if origin.cut_short {
-        lines.push(paint.doubtful("Cut short: the run was stopped before its end; figures are up to there."));
+        lines.push(paint.doubtful("Cut short: the run ended early; figures are up to there."));
     }
     lines.0
 }

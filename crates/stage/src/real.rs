@@ -31,6 +31,8 @@ pub struct Real {
     last: Time,
     /// How often connections had begun to wait for the server's link when last asked.
     link_waits: LinkWaits,
+    /// Each workload and its first volume, as messages name them.
+    names: Vec<String>,
 }
 
 impl Real {
@@ -67,7 +69,10 @@ impl Real {
         });
         let worker = hosts(plan, places, own, no_io_uring)?;
         let clock = Clock::new();
-        Ok(Real { worker, server, backend, clock, last: clock.now(), link_waits: LinkWaits::default() })
+        let volume = |of: &[usize]| &plan.volumes[of[0]].name;
+        let names = plan.workloads.iter().map(|load| format!("{} on volume {}", load.name, volume(&load.volumes)));
+        let names = names.collect();
+        Ok(Real { worker, server, backend, clock, last: clock.now(), link_waits: LinkWaits::default(), names })
     }
 
     /// Sets the limits of connections to the server. Filling the volumes and measuring the machine
@@ -130,7 +135,7 @@ impl Stage for Real {
 
     fn run(&mut self, until: Time) -> Result<Second, StageError> {
         let (workloads, client_cpu) = self.worker.run(until).map_err(|error| StageError(error.to_string()))?;
-        fail_when_lost(&workloads)?;
+        fail_when_lost(&workloads, &self.names)?;
         let now = self.clock.now();
         let length = now.since(self.last).as_secs_f64().max(1e-3);
         self.last = now;
@@ -162,12 +167,18 @@ impl Stage for Real {
     }
 }
 
-/// Fails if the server was lost, which must not look like a slow server.
-fn fail_when_lost(workloads: &[WorkloadSecond]) -> Result<(), StageError> {
-    let faults: u64 = workloads.iter().flat_map(|workload| workload.tape.tracks()).map(|track| track.failed).sum();
-    let lost: Vec<String> = workloads.iter().flat_map(|workload| workload.losses.lines()).collect();
-    let lost = if lost.is_empty() { "the server's log says why".to_owned() } else { lost.join("; ") };
-    if faults == 0 { Ok(()) } else { Err(StageError(format!("{faults} requests failed; {lost}"))) }
+/// Fails if storage was lost, which must not look like slow storage.
+fn fail_when_lost(workloads: &[WorkloadSecond], names: &[String]) -> Result<(), StageError> {
+    let of = |(workload, name): (&WorkloadSecond, &String)| {
+        let failed: u64 = workload.tape.tracks().map(|track| track.failed).sum();
+        let lost = workload.losses.lines();
+        let why = if lost.is_empty() { "the server's log says why".to_owned() } else { lost.join("; ") };
+        (failed > 0).then(|| format!("{name}: {failed} requests failed; {why}"))
+    };
+    match workloads.iter().zip(names).find_map(of) {
+        Some(why) => Err(StageError(why)),
+        None => Ok(()),
+    }
 }
 
 /// All hosts' clients on one thread, with as many connections as any phase needs, silent for now.
@@ -302,6 +313,7 @@ fn fill(plan: &Plan, address: &Address, no_io_uring: bool, filled: &mut dyn FnMu
     let parts: Vec<(String, Bytes, Range)> = served.map(part).collect();
     let length = |range: &Range| range.size.unwrap_or_default().0;
     let (all, count, seed) = (parts.iter().map(|(.., used)| length(used)).sum(), parts.len(), plan.seed);
+    let names: Vec<String> = parts.iter().map(|(name, ..)| name.clone()).collect();
     let address = address.clone();
     let mut worker: RemoteWorker = RemoteWorker::start("fill", move || -> Result<Player> {
         let io = client_io(no_io_uring, count as u64 * u64::from(DEPTH) * BLOCK.0)?;
@@ -339,7 +351,7 @@ fn fill(plan: &Plan, address: &Address, no_io_uring: bool, filled: &mut dyn FnMu
     let (clock, mut written) = (Clock::new(), 0);
     while written < all {
         let (seen, _) = worker.run(clock.now() + Span::from_millis(200))?;
-        fail_when_lost(&seen)?;
+        fail_when_lost(&seen, &names)?;
         written += seen.iter().map(|workload| workload.tape[Tape::WRITE].bytes).sum::<u64>();
         if !filled(written, all) {
             bail!("stopped while the volumes were being filled");

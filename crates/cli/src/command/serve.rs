@@ -99,7 +99,7 @@ impl Serve {
             pool.bound_maps(most).map_err(pool_error)?;
         }
         let doubt = pool.take_doubt().map_err(pool_error)?;
-        let control = self.start(&config, pool, inherited, tls.clone())?;
+        let (control, serving) = self.start(&config, pool, inherited, tls.clone())?;
         let events = control.lock().unwrap_or_else(PoisonError::into_inner).events();
         note_start(&events, dir, doubt);
         let socket = dir.join(store::CONTROL_SOCKET);
@@ -113,6 +113,9 @@ impl Serve {
         let rest = config.rest.listen.clone().map(|listen| rest(listen, &config, dir, &control)).transpose()?;
         let renewed = tls.into_iter().chain(rest.as_ref().map(Rest::tls)).collect();
         renew_on_hangup(hangup, renewed, Arc::downgrade(&control))?;
+        // Whoever waits for these lines finds all of it there.
+        serving.iter().for_each(|line| terminal::line(line));
+        rest.iter().for_each(|rest| tell_of_rest(rest, dir));
         terminal::line(&format!("commands: seawall shell --pool {}", dir.display()));
         service_manager::ready();
         stop.wait();
@@ -166,14 +169,14 @@ impl Serve {
         Ok(config)
     }
 
-    /// Listens and opens what is in the pool.
+    /// Listens and opens what is in the pool. Returns the lines that say where, too.
     fn start(
         &self,
         config: &ServeConfig,
         pool: Pool,
         inherited: Vec<OwnedFd>,
         tls: Option<Tls>,
-    ) -> Result<Arc<Mutex<Control>>> {
+    ) -> Result<(Arc<Mutex<Control>>, Vec<String>)> {
         let (registry, dir) = (registry_settings(&pool)?, pool.dir().to_owned());
         let limits = config.limits;
         let trail = config.audit.clone().unwrap_or_else(|| pool.dir().join("audit.jsonl"));
@@ -181,16 +184,14 @@ impl Serve {
         let settings = IoSettings { in_flight: limits.in_flight(), ..io_settings(config.no_io_uring, limits.memory) };
         let front = Front { inherited, ..front(config, tls) };
         let shard = Shard::start_behind(front, limits, settings)?;
-        for address in shard.listening() {
-            terminal::line(&format!("listening on {address}"));
-        }
-        terminal::line(&format!("I/O: {}", shard.backend()));
+        let listening = shard.listening().iter().map(|address| format!("listening on {address}"));
+        let serving = listening.chain([format!("I/O: {}", shard.backend())]).collect();
         let control = Control::open(pool, shard, registry)?.with_date(|| date::since_1970().as_secs());
         let users = UsersDesk(dir.join(USERS_FILE));
         let mut control = control.with_budget(config.budget()).with_logins(users);
         control.keep_trail(trail);
         control.watch_memory(MemorySigns::of_this_process());
-        Ok(Arc::new(Mutex::new(control)))
+        Ok((Arc::new(Mutex::new(control)), serving))
     }
 }
 
@@ -215,12 +216,14 @@ fn rest(listen: String, config: &ServeConfig, dir: &Path, control: &Arc<Mutex<Co
     };
     let settings =
         RestSettings { listen, certificate: config.rest.files(), folder: dir.into(), cluster: Cluster { name, uuid } };
-    let rest = Rest::start(settings, Arc::clone(control))?;
+    Ok(Rest::start(settings, Arc::clone(control))?)
+}
+
+fn tell_of_rest(rest: &Rest, dir: &Path) {
     terminal::line(&format!("REST: https://{}/api", rest.address()));
     if !rest.has_users() {
         terminal::line(&format!("REST: nobody can log in yet: seawall user add NAME --pool {}", dir.display()));
     }
-    Ok(rest)
 }
 
 fn front(config: &ServeConfig, tls: Option<Tls>) -> Front {
