@@ -45,7 +45,7 @@ pub fn summary(figures: &Figures, seen: &Evidence, limiter: &Limiter) -> String 
         ),
         format!("failed     {}", failures(figures)),
     ]);
-    let told = [("host", host(seen)), ("database", server(seen)), ("found at", found(seen))];
+    let told = [("host", host(seen)), ("database", server(seen)), ("sampled", found(seen))];
     told.into_iter().for_each(|(name, said)| lines.extend(said.into_iter().flat_map(|said| named(name, &said))));
     lines.extend(named("limiter", &format!("{}: {}", limiter.name, limiter.grounds)));
     lines.join("\n") + "\n"
@@ -74,7 +74,10 @@ fn server(seen: &Evidence) -> Option<String> {
         server.hits().map(|part| format!(" ({:.1} % of blocks were in its cache)", part * 100.0)).unwrap_or_default();
     let device = seen.device_read.map(|bytes| format!(", devices read {}", Bytes(bytes))).unwrap_or_default();
     let syncs = server.wal_syncs.map(|syncs| format!(" in {} syncs", thousands(syncs))).unwrap_or_default();
-    let checkpoints = server.checkpoints.map(|count| format!(", {count} checkpoints")).unwrap_or_default();
+    let checkpoints = server
+        .checkpoints
+        .map(|count| format!(", {}", report::text::count(count as usize, "checkpoint", "checkpoints")))
+        .unwrap_or_default();
     let (read, log) = (Bytes(server.read), Bytes(server.wal));
     Some(format!("read {read}{hits}{device}; log {log}{syncs}{checkpoints}{cores}"))
 }

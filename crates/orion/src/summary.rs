@@ -139,7 +139,7 @@ pub fn beyond(test: &Test, points: &[MeasuredPoint]) -> String {
     }
     for point in points {
         if let Some(trouble) = point.trouble() {
-            add(&format!("not whole @ {}: {trouble}", place(point.spot)));
+            add(&format!("incomplete @ {}: {trouble}", place(point.spot)));
         }
     }
     let missing = test.grid.spots.len().saturating_sub(points.len());

@@ -40,7 +40,7 @@ pub fn text(test: &Test, points: &[MeasuredPoint]) -> String {
             });
         }
         if let Some(trouble) = point.trouble() {
-            let _ = writeln!(out, "  not whole: {trouble}");
+            let _ = writeln!(out, "  incomplete: {trouble}");
         }
     }
     out

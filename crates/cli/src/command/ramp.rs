@@ -77,7 +77,7 @@ pub fn simulate(words: &[String], device: &Device, data: Bytes, memory: &Memory)
         ("--page-cache", invocation.page_cache),
     ];
     if let Some((option, _)) = senseless.iter().find(|(_, asked)| *asked) {
-        bail!("{option}: has no sense in virtual time; leave it out");
+        bail!("{option}: makes no sense in virtual time; leave it out");
     }
     match &invocation.settings {
         Some(settings) => {

@@ -198,7 +198,7 @@ fn postgresql_takes_the_same_commands() {
     let worked =
         on_server("run --users 2 --time 4 --warm-up 0 --calls procedures --queries --skew 1.1 -o p.html --csv s.csv");
     assert!(worked.code == Some(0) && worked.out.contains("failed     none"), "{worked:?}");
-    for part in ["host       processors", "database   read", "found at", "limiter"] {
+    for part in ["host       processors", "database   read", "sampled", "limiter"] {
         assert!(worked.out.contains(part), "{part}: {worked:?}");
     }
     let seconds = std::fs::read_to_string(scratch.join("s.csv")).unwrap();
@@ -249,7 +249,7 @@ fn mariadb_takes_the_same_commands() {
         on_server("run --users 2 --time 4 --warm-up 0 --queries --isolation serializable -o p.html --csv s.csv");
     // Readers of a row that another changes wait for each other: that may fail, and is counted.
     assert!(matches!(worked.code, Some(0 | 1)) && worked.out.contains("avg TPS"), "{worked:?}");
-    for part in ["host       processors", "database   read", "found at", "limiter"] {
+    for part in ["host       processors", "database   read", "sampled", "limiter"] {
         assert!(worked.out.contains(part), "{part}: {worked:?}");
     }
     let seconds = std::fs::read_to_string(scratch.join("s.csv")).unwrap();

@@ -484,5 +484,5 @@ fn a_ramp_in_virtual_time_gives_the_same_rows_and_a_verdict() {
     let line = "simulate ramp --page-cache --wijfile w --miniops 1 --maxiops 2";
     let refused = run(seawall(scratch.path()).args(line.split_whitespace()));
     assert_eq!(refused.code, Some(2), "{refused:?}");
-    assert!(refused.err.contains("--page-cache: has no sense in virtual time; leave it out"), "{}", refused.err);
+    assert!(refused.err.contains("--page-cache: makes no sense in virtual time; leave it out"), "{}", refused.err);
 }

@@ -67,7 +67,7 @@ pub fn aqos(setting: &Setting) -> Result<Comparison> {
              minimum of 7500, above 15 000 IOPS/TB of its space, so a host's is {floor:.0} IOPS, not the 75 000 that the source \
              reckons with. Its ceiling is {ceiling:.0} if all of its LUN of 307 GB counts as used, which is assumed (a reserved \
              LUN does). Were it the 20 % that the data fills, the minimum would be its ceiling too, 120 000, and a burst beside \
-             its reads would be held by it: cycles of 39 s, longer than published."
+             its reads would be held by it, with longer cycles than published."
         ));
     }
     Ok(comparison)
