@@ -115,7 +115,7 @@ impl From<&ControlError> for Problem {
     fn from(error: &ControlError) -> Problem {
         match error {
             ControlError::Admin(error) => error.into(),
-            ControlError::Untold { refusal, .. } => {
+            ControlError::RefusalNotAudited { refusal, .. } => {
                 Problem { message: error.to_string(), ..Problem::from(refusal.as_ref()) }
             }
             ControlError::Afterwards(_) => {

@@ -22,14 +22,14 @@ pub use point::{CalibrationLane, CalibrationPoint, LeftOut, calibration_points};
 pub use shape::CalibrationShape;
 
 use array::Model;
-use closed_loop::{Fared, play};
+use closed_loop::{Played, play};
 use search::{Found, search};
 
 /// A point, and what the model does with its load.
 #[derive(Clone, Debug)]
 struct Compared {
     point: CalibrationPoint,
-    simulated: Fared,
+    simulated: Played,
     held_out: bool,
 }
 

@@ -18,7 +18,7 @@ const LOOK: Span = Span::from_millis(100);
 pub(crate) type Places = [u64; At::ALL.len()];
 
 /// A connection that observes its server.
-pub(crate) trait Seeing: Send {
+pub(crate) trait ServerProbe: Send {
     /// Reconnects to a server that was lost.
     fn again(&mut self) -> Result<(), Error>;
 
@@ -65,7 +65,7 @@ impl ServerWatch {
     ///
     /// # Errors
     /// The server does not answer, or the thread could not be started.
-    pub(crate) fn begin(server: Box<dyn Seeing>) -> Result<ServerWatch, Error> {
+    pub(crate) fn begin(server: Box<dyn ServerProbe>) -> Result<ServerWatch, Error> {
         let mut look = Look::new(server)?;
         let (seen, whistle) = (Arc::new(Mutex::new(ServerSeen::default())), Arc::new(Whistle::default()));
         let (shared, ends) = (Arc::clone(&seen), Arc::clone(&whistle));
@@ -97,7 +97,7 @@ impl Drop for ServerWatch {
 }
 
 struct Look {
-    server: Box<dyn Seeing>,
+    server: Box<dyn ServerProbe>,
     clock: Clock,
     before: ServerCounts,
     /// The last resource usage of each process.
@@ -109,7 +109,7 @@ struct Look {
 }
 
 impl Look {
-    fn new(mut server: Box<dyn Seeing>) -> Result<Look, Error> {
+    fn new(mut server: Box<dyn ServerProbe>) -> Result<Look, Error> {
         let (before, processes, stored) = (server.counters()?, server.processes()?, server.stored()?);
         Ok(Look { server, clock: Clock::new(), before, processes, stored, found: Places::default() })
     }

@@ -196,9 +196,9 @@ pub struct Report {
 /// # Errors
 /// The pool has a later format.
 pub fn check(media: &mut impl Media, settings: Settings) -> Result<Report, RecoverError> {
-    let Loaded { core, mut damages, lame } = load(media, settings)?;
+    let Loaded { core, mut damages, invalid_table } = load(media, settings)?;
     let Some(core) = core else { return Ok(Report { damages, ..Report::default() }) };
-    let spare = lame.map(|turn| Damage::Table { turn });
+    let spare = invalid_table.map(|turn| Damage::Table { turn });
     if damages.is_empty() {
         damages = core.audit();
     }

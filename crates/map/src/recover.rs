@@ -114,7 +114,7 @@ pub(crate) struct Loaded {
     /// The damage that prevents it from being opened.
     pub damages: Vec<Damage>,
     /// The table that is invalid, if the other one suffices.
-    pub lame: Option<u8>,
+    pub invalid_table: Option<u8>,
 }
 
 /// Reads everything, and reports everything that is wrong.
@@ -130,11 +130,11 @@ pub(crate) fn load(media: &mut impl Media, settings: Settings) -> Result<Loaded,
         let (core, damages) = load_from(media, settings, (turn, &table), end.as_ref());
         if damages.is_empty() && core.sequence >= newest {
             // An older table may name nodes that were overwritten since, which is normal.
-            let lame = index > 0 || count == 1;
-            return Ok(Loaded { core: Some(core), damages, lame: lame.then_some(turn ^ 1) });
+            let invalid_table = index > 0 || count == 1;
+            return Ok(Loaded { core: Some(core), damages, invalid_table: invalid_table.then_some(turn ^ 1) });
         }
         if index == 0 {
-            first = Loaded { core: Some(core), damages, lame: None };
+            first = Loaded { core: Some(core), damages, invalid_table: None };
         }
     }
     Ok(first)

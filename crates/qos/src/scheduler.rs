@@ -59,7 +59,7 @@ use crate::heap::Heap;
 use crate::slab::{NONE, Slab};
 use crate::tuning::Settings;
 use crate::wheel::Wheel;
-use floor::Guarantee;
+use floor::FloorControl;
 use floors::Floors;
 use job::{Job, Stage};
 use limit::Limit;
@@ -72,7 +72,7 @@ use turn::{Desk, OPERATION};
 /// The decision on a new request.
 pub(crate) enum Admission {
     /// It goes to the backend at once: its object's node, and why it may.
-    Go(u32, Warrant),
+    Go(u32, DispatchReason),
     /// It has to wait in its object's queue.
     Wait(u32),
     /// No policy applies to it, but it has to wait for the backend.
@@ -85,7 +85,7 @@ pub(crate) enum Admission {
 
 /// Why a request may go.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Warrant {
+pub(crate) enum DispatchReason {
     /// No policy is on its path.
     Free,
     /// Best effort: its limits are open and the window has room.
@@ -101,7 +101,7 @@ pub(crate) enum Warrant {
 pub(crate) struct Pick {
     /// The slot of the request.
     pub job: u32,
-    warrant: Warrant,
+    warrant: DispatchReason,
 }
 
 /// All state of one backend's quality of service.
@@ -115,7 +115,7 @@ pub(crate) struct Scheduler {
     groups: Slab<Group>,
     limits: Slab<Limit>,
     desks: Slab<Desk>,
-    guarantees: Slab<Guarantee>,
+    guarantees: Slab<FloorControl>,
     meters: Slab<Meter>,
     /// Meters with requests and limits that passed any since the last account.
     metered: Vec<u32>,
@@ -217,7 +217,7 @@ impl Scheduler {
         let free = !self.path(leaf).has_policy && self.floors.set == 0;
         let queued = self.nodes[leaf].queued;
         if free && queued == 0 && self.spilled.is_empty() && !self.backend_full {
-            return Admission::Go(leaf, Warrant::Free);
+            return Admission::Go(leaf, DispatchReason::Free);
         }
         if self.queued >= self.settings.queued_max || queued >= self.settings.queued_max_per_object {
             return Admission::Full;
@@ -258,19 +258,19 @@ impl Scheduler {
     }
 
     /// Why a new request may go at once, if it may.
-    fn warrant(&mut self, leaf: u32, request: &Request) -> Option<Warrant> {
+    fn warrant(&mut self, leaf: u32, request: &Request) -> Option<DispatchReason> {
         if self.floors.set > 0 {
             let desk = self.nodes[leaf].desk;
             let floor = self.due_floor_above(leaf);
             if floor != NONE && (desk == NONE || self.desks[desk].waiting == 0) && self.closed_above(leaf) == NONE {
-                return Some(Warrant::Floor(floor));
+                return Some(DispatchReason::Floor(floor));
             }
             if !self.floors.has_room(self.now, job::cost(job::counted(request))) {
                 self.root_held = (self.now, Cause::Floor);
                 return None;
             }
         }
-        self.is_free_to_go(leaf).then_some(Warrant::Room)
+        self.is_free_to_go(leaf).then_some(DispatchReason::Room)
     }
 
     /// Whether every limit on the path is open and nobody waits at any desk of it.
@@ -344,7 +344,7 @@ impl Scheduler {
 
     /// The decision for a request with [`Admission::Go`].
     #[inline]
-    pub fn go(&self, job: u32, warrant: Warrant) -> Pick {
+    pub fn go(&self, job: u32, warrant: DispatchReason) -> Pick {
         Pick { job, warrant }
     }
 
@@ -403,11 +403,11 @@ impl Scheduler {
         }
         if self.is_floor_due() {
             let (leaf, floor) = self.pick_floor()?;
-            return Some(Pick { job: self.nodes[leaf].head, warrant: Warrant::Floor(floor) });
+            return Some(Pick { job: self.nodes[leaf].head, warrant: DispatchReason::Floor(floor) });
         }
         let turns = self.desks[self.nodes[ROOT].desk].waiting > 0 && !self.floors.window_full;
         if !self.spilled.is_empty() && (self.spilled_next || !turns) {
-            return self.spilled.front().map(|&job| Pick { job, warrant: Warrant::Free });
+            return self.spilled.front().map(|&job| Pick { job, warrant: DispatchReason::Free });
         }
         if !turns {
             return None;
@@ -423,7 +423,7 @@ impl Scheduler {
             self.root_held = (self.now, Cause::Floor);
             return None;
         }
-        Some(Pick { job, warrant: Warrant::Room })
+        Some(Pick { job, warrant: DispatchReason::Room })
     }
 
     fn is_floor_due(&self) -> bool {

@@ -26,9 +26,9 @@
 mod access;
 mod cache;
 mod link;
-mod lone;
 mod rest;
 mod statistics;
+mod unused;
 
 pub use rest::RestConfig;
 

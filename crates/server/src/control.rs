@@ -257,7 +257,7 @@ impl Control {
         self.events.note(Noticed::once(EventKind::AuditFailed, "", untold.to_string()));
         Err(match result {
             Ok(_) => ControlError::Afterwards(Box::new(untold.into())),
-            Err(refusal) => ControlError::Untold { refusal: Box::new(refusal), untold },
+            Err(refusal) => ControlError::RefusalNotAudited { refusal: Box::new(refusal), untold },
         })
     }
 

@@ -48,7 +48,7 @@ pub struct Front {
 }
 
 /// The sockets and settings of an open [`Front`].
-pub(crate) struct Doors {
+pub(crate) struct Listeners {
     pub listeners: Vec<(Listener, TlsMode)>,
     pub nfs: Vec<Listener>,
     pub since_1970: Span,
@@ -115,7 +115,7 @@ impl Front {
     }
 
     /// Opens all listeners.
-    pub(crate) fn open(mut self) -> Result<Doors, StartError> {
+    pub(crate) fn open(mut self) -> Result<Listeners, StartError> {
         let inherited = std::mem::take(&mut self.inherited).into_iter().enumerate();
         let inherited = inherited.map(|(number, socket)| Listener::inherited(number + 3, socket));
         let listeners = inherited.chain(self.listen.iter().map(Listen::open)).map(|listener| {
@@ -133,7 +133,7 @@ impl Front {
         let nfs = nfs.collect::<Result<Vec<_>, ListenError>>()?;
         let second_level = self.second().map(SecondPlace::open).transpose()?;
         let Front { tls, access, default_export, cache, since_1970, latency, link, .. } = self;
-        Ok(Doors { listeners, nfs, tls, access, default_export, cache, second_level, latency, link, since_1970 })
+        Ok(Listeners { listeners, nfs, tls, access, default_export, cache, second_level, latency, link, since_1970 })
     }
 }
 
@@ -145,7 +145,7 @@ pub(crate) fn with_mode(address: &str, mode: TlsMode) -> String {
     }
 }
 
-impl Doors {
+impl Listeners {
     /// The port of NFS.
     pub(crate) fn nfs_port(&self) -> Option<u16> {
         self.nfs.first().and_then(Listener::socket_address).map(|address| address.port())

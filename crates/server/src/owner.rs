@@ -32,7 +32,7 @@ use crate::access::Access;
 use crate::account::Accounts;
 use crate::claims::Claims;
 use crate::exports::Exports;
-use crate::front::Doors;
+use crate::front::Listeners;
 use crate::limits::ServerLimits;
 use crate::link_meter::LinkMeter;
 use crate::noticed::Notices;
@@ -138,7 +138,7 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    pub(crate) fn new(io: Io, doors: Doors, limits: ServerLimits, orders: Receiver<Order>) -> Owner {
+    pub(crate) fn new(io: Io, doors: Listeners, limits: ServerLimits, orders: Receiver<Order>) -> Owner {
         let (port, nfs_port) = (io.port(), doors.nfs_port());
         let settings = qos::Settings::default();
         let buffers = limits.receive_buffers(doors.encrypts());

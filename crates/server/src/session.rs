@@ -99,7 +99,7 @@ pub(crate) struct Session {
     ending: Ending,
     /// Bytes that had arrived when the server began to stop and are not read yet; `None` if it does
     /// not stop, or nothing more is to be read.
-    overtime: Option<u64>,
+    unread_at_stop: Option<u64>,
     /// Requests in flight, by the low half of their tags.
     pending: Vec<Option<Pending>>,
     free: Vec<u32>,
@@ -248,7 +248,7 @@ impl Session {
             tx: Sender::default(),
             tls: None,
             ending: Ending::No,
-            overtime: None,
+            unread_at_stop: None,
             pending: Vec::new(),
             free: Vec::new(),
             load: Load::default(),
@@ -385,7 +385,7 @@ impl Session {
         if self.ending == Ending::No {
             self.ending = Ending::Draining;
             if matches!(self.phase, Phase::Transmission(_)) {
-                self.overtime = Some(around.io.unread(self.socket).min(OVERTIME_BYTES_MAX));
+                self.unread_at_stop = Some(around.io.unread(self.socket).min(OVERTIME_BYTES_MAX));
             }
             self.go_on(around);
         }
@@ -423,7 +423,7 @@ impl Session {
         match self.ending {
             Ending::No => false,
             // The receive in flight completes when the socket is closed.
-            Ending::Draining if self.overtime.is_some() => false,
+            Ending::Draining if self.unread_at_stop.is_some() => false,
             Ending::Draining => quiet && self.tx.is_empty() && self.tls.as_ref().is_none_or(|tls| tls.is_over()),
             Ending::Broken => quiet && self.receiving.is_none(),
         }
@@ -481,7 +481,7 @@ impl Session {
     /// Sends TLS's close notification once everything is answered, so that the client can tell the
     /// end from a truncated stream.
     fn say_goodbye(&mut self) {
-        let all_answered = self.overtime.is_none() && self.pending.len() == self.free.len() && self.tx.is_empty();
+        let all_answered = self.unread_at_stop.is_none() && self.pending.len() == self.free.len() && self.tx.is_empty();
         if let (Some(tls), Ending::Draining, true) = (&mut self.tls, self.ending, all_answered) {
             tls.part();
         }

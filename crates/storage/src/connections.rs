@@ -106,7 +106,7 @@ impl<L: Carrier, C: Send + 'static> Connections<L, C> {
 
     /// Takes out a link that is over, and starts `search` in its place, for that long, or gives it
     /// up.
-    pub(crate) fn bury(&mut self, now: Time, search: impl FnOnce() -> Option<(Search<C>, Span)>) -> Option<L> {
+    pub(crate) fn take_lost(&mut self, now: Time, search: impl FnOnce() -> Option<(Search<C>, Span)>) -> Option<L> {
         let is_over = |place: &&mut Place<L, C>| matches!(place, Place::Up(link) if link.is_over());
         let place = self.places.iter_mut().find(is_over)?;
         let next = match search() {
@@ -120,7 +120,7 @@ impl<L: Carrier, C: Send + 'static> Connections<L, C> {
 
     /// Makes links of connections that searches have found, and gives up searches that took too
     /// long. `link` may refuse a connection with a reason; then it is given up as well.
-    pub(crate) fn regain(&mut self, now: Time, mut link: impl FnMut(C) -> Result<L, String>) {
+    pub(crate) fn adopt_found(&mut self, now: Time, mut link: impl FnMut(C) -> Result<L, String>) {
         for place in &mut self.places {
             let Place::Down { since, until, search } = place else { continue };
             let found = match search.take() {

@@ -10,7 +10,7 @@ pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 pub(crate) fn call(host: &str) -> std::io::Result<TcpStream> {
     let mut last = std::io::Error::new(std::io::ErrorKind::NotFound, "the host has no address");
     for address in host.to_socket_addrs()? {
-        match undisturbed(|| TcpStream::connect_timeout(&address, PATIENCE)) {
+        match retry_interrupted(|| TcpStream::connect_timeout(&address, PATIENCE)) {
             Ok(stream) => return Ok(stream),
             Err(error) => last = error,
         }
@@ -20,7 +20,7 @@ pub(crate) fn call(host: &str) -> std::io::Result<TcpStream> {
 
 /// Repeats a call that a signal interrupted. A ring on this thread interrupts system calls to get
 /// its own work done.
-pub(crate) fn undisturbed<T>(mut call: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {
+pub(crate) fn retry_interrupted<T>(mut call: impl FnMut() -> std::io::Result<T>) -> std::io::Result<T> {
     loop {
         match call() {
             Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}

@@ -142,11 +142,11 @@ impl NbdTarget {
                 let reconnect = export.reconnect;
                 Some((Search::start(move || Connection::to(&export), io.waker())?, reconnect))
             };
-            let Some(link) = connections.bury(now, search) else { break };
+            let Some(link) = connections.take_lost(now, search) else { break };
             self.take_over(link, now);
         }
         let NbdTarget { connections, io, rules, keep, .. } = self;
-        connections.regain(now, |connection| match difference(rules, &connection.rules) {
+        connections.adopt_found(now, |connection| match difference(rules, &connection.rules) {
             Some(why) => Err(why),
             None => Link::new(io, connection, *keep).ok_or_else(|| ConnectError::NoMemory.to_string()),
         });

@@ -166,11 +166,11 @@ impl NfsTarget {
                 Some((Search::start(move || connect::connect(&found), io.waker())?, *reconnect))
             };
             let search = || if *reconnect > Span::ZERO { search() } else { None };
-            let Some(link) = connections.bury(now, search) else { break };
+            let Some(link) = connections.take_lost(now, search) else { break };
             self.take_over(link, now);
         }
         let NfsTarget { connections, found, io, keep_reads, turns, .. } = self;
-        connections.regain(now, |socket| {
+        connections.adopt_found(now, |socket| {
             link(io, socket, found, *keep_reads, turns).ok_or_else(|| NfsError::NoMemory.to_string())
         });
         if self.connections.is_gone() {

@@ -118,7 +118,7 @@ impl Ownership {
 
     /// Whether a name of a node that `owner` owns may be removed from the folder. In a sticky
     /// folder, only the owner of either may do so.
-    pub fn gives_up(&self, who: &Who, owner: u32) -> bool {
+    pub fn may_remove_name(&self, who: &Who, owner: u32) -> bool {
         self.may_be_changed(who) && (self.mode & STICKY == 0 || self.is_of(who) || who.uid == owner)
     }
 
@@ -154,7 +154,7 @@ impl Ownership {
     /// The owner, group and mode of a new node in the folder; `set` is what its creator asks for.
     /// Only root creates nodes for others. In a folder with the set-group bit, new nodes get the
     /// folder's group.
-    pub fn endow<'a>(&self, who: &Who, new: NewNode<'a>, set: &SetNode) -> NewNode<'a> {
+    pub fn attributes_of_new<'a>(&self, who: &Who, new: NewNode<'a>, set: &SetNode) -> NewNode<'a> {
         let asked = |id: Option<u32>| id.filter(|_| who.is_root());
         let uid = asked(set.uid).unwrap_or(who.uid);
         let inherits = self.mode & SET_GID != 0;
@@ -224,9 +224,13 @@ mod tests {
     fn a_sticky_folder_gives_up_what_is_ones_own() {
         let (owner, other) = (Who::new(10, 1, &[]), Who::new(11, 1, &[]));
         let (sticky, plain) = (owned(0o1777, true), owned(0o777, true));
-        assert!(plain.gives_up(&other, 12) && !sticky.gives_up(&other, 12));
-        assert!(sticky.gives_up(&other, 11) && sticky.gives_up(&owner, 12) && sticky.gives_up(&ROOT, 12));
-        assert!(!owned(0o1555, true).gives_up(&other, 11), "it may not be changed at all");
+        assert!(plain.may_remove_name(&other, 12) && !sticky.may_remove_name(&other, 12));
+        assert!(
+            sticky.may_remove_name(&other, 11)
+                && sticky.may_remove_name(&owner, 12)
+                && sticky.may_remove_name(&ROOT, 12)
+        );
+        assert!(!owned(0o1555, true).may_remove_name(&other, 11), "it may not be changed at all");
     }
 
     #[test]
@@ -269,7 +273,7 @@ mod tests {
         let new = |kind, mode| NewNode { kind, mode, uid: 0, gid: 0, verifier: 0, target: b"" };
         let ids = SetNode { uid: Some(5), gid: Some(6), ..SetNode::default() };
         let made = |folder: u32, who: &Who, new: NewNode<'static>| {
-            let made = owned(folder, true).endow(who, new, &ids);
+            let made = owned(folder, true).attributes_of_new(who, new, &ids);
             (made.mode, made.uid, made.gid)
         };
         assert_eq!(made(0o777, &maker, new(NodeKind::File, 0o6755)), (0o6755, 11, 1));

@@ -8,7 +8,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 /// The result of a point's load on a model.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) struct Fared {
+pub(super) struct Played {
     /// Requests a second.
     pub rate: f64,
     /// Mean response times of reads and of writes in seconds; 0 without requests.
@@ -54,7 +54,7 @@ impl Loop<'_> {
 ///
 /// # Panics
 /// If the model fails its own check.
-pub(super) fn play(model: &Model, point: &CalibrationPoint, ends: u32) -> Fared {
+pub(super) fn play(model: &Model, point: &CalibrationPoint, ends: u32) -> Played {
     let device = DeviceSpec::of(model.clone()).build(SEED).expect("a model within its bounds");
     let next = (0..point.lanes.len() as u64).map(|lane| lane * (SPREAD / 8)).collect();
     let chance = Xoshiro256PlusPlus::seed_from_u64(SEED);
@@ -86,7 +86,7 @@ pub(super) fn play(model: &Model, point: &CalibrationPoint, ends: u32) -> Fared 
     }
     let passed = now.since(from.unwrap_or_default()).as_secs_f64().max(1e-9);
     let responses = times.map(|(sum, count)| if count == 0 { 0.0 } else { sum / f64::from(count) });
-    Fared { rate: f64::from(counted) / passed, responses }
+    Played { rate: f64::from(counted) / passed, responses }
 }
 
 #[cfg(test)]

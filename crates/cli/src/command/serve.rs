@@ -158,7 +158,7 @@ impl Serve {
             config.tls = None;
         }
         config.rest.listen = self.rest.clone().or(config.rest.listen);
-        config.check_what_is_lone().map_err(anyhow::Error::msg)?;
+        config.check_unused_settings().map_err(anyhow::Error::msg)?;
         config.limits.check(config.tls.is_some())?;
         if let Some(number) = config.rule_nobody_meets() {
             bail!(

@@ -6,7 +6,7 @@ use super::{Book, Mysql};
 use crate::books::Books as _;
 use crate::error::Error;
 use crate::process::{ProcessUse, used};
-use crate::watch::{Places, Seeing, ServerWatch};
+use crate::watch::{Places, ServerProbe, ServerWatch};
 use oltp::{At, ServerCounts, Value};
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -22,11 +22,11 @@ impl Mysql {
         let may_see = book.ask(WITH_LOCKS, &[], &mut |_| {}).is_ok();
         let pid_file = self.folder().zip(self.setting("pid_file")).map(|(folder, path)| folder.join(path));
         let connections = if may_see { WITH_LOCKS } else { CONNECTIONS };
-        ServerWatch::begin(Box::new(Eyes { mysql: self.clone(), book, connections, pid_file }))
+        ServerWatch::begin(Box::new(MysqlProbe { mysql: self.clone(), book, connections, pid_file }))
     }
 }
 
-struct Eyes {
+struct MysqlProbe {
     mysql: Mysql,
     book: Book,
     /// One of [`CONNECTIONS`] and [`WITH_LOCKS`].
@@ -44,12 +44,12 @@ const WITH_LOCKS: &str = "SELECT CASE WHEN t.trx_state = 'LOCK WAIT' THEN 'Locke
      COALESCE(p.state, ''), COUNT(*) FROM information_schema.processlist p LEFT JOIN information_schema.innodb_trx t ON \
      t.trx_mysql_thread_id = p.id WHERE p.db = DATABASE() AND p.user = SUBSTRING_INDEX(USER(), '@', 1) AND p.id <> \
      CONNECTION_ID() GROUP BY 1, 2";
-/// The variables that [`Eyes::counters`] reads.
+/// The variables that [`MysqlProbe::counters`] reads.
 const STATUS: &str = "SHOW GLOBAL STATUS WHERE variable_name IN ('Innodb_page_size', 'Innodb_pages_read', \
      'Innodb_buffer_pool_reads', 'Innodb_buffer_pool_read_requests', 'Com_commit', 'Com_rollback', \
      'Innodb_os_log_written', 'Innodb_os_log_fsyncs', 'Innodb_pages_written')";
 
-impl Seeing for Eyes {
+impl ServerProbe for MysqlProbe {
     fn again(&mut self) -> Result<(), Error> {
         self.book = self.mysql.books()?;
         Ok(())

@@ -4,7 +4,7 @@ use super::{Book, Postgres};
 use crate::books::Books as _;
 use crate::error::Error;
 use crate::process::{ProcessUse, used};
-use crate::watch::{Places, Seeing, ServerWatch};
+use crate::watch::{Places, ServerProbe, ServerWatch};
 use oltp::{At, ServerCounts, Stored, StoredCounts, Value};
 use std::collections::HashMap;
 
@@ -16,11 +16,11 @@ impl Postgres {
     pub fn watch(&self) -> Result<ServerWatch, Error> {
         let book = self.books()?;
         let major = book.wire.version().split(['.', ' ']).next().and_then(|part| part.parse().ok()).unwrap_or(0);
-        ServerWatch::begin(Box::new(Eyes { postgres: self.clone(), book, sql: counters(major), major }))
+        ServerWatch::begin(Box::new(PostgresProbe { postgres: self.clone(), book, sql: counters(major), major }))
     }
 }
 
-struct Eyes {
+struct PostgresProbe {
     postgres: Postgres,
     book: Book,
     sql: String,
@@ -40,7 +40,7 @@ const STORED: &str = "SELECT relname, pg_relation_size(relid) / current_setting(
      pg_relation_size(indexrelid) / current_setting('block_size')::bigint, idx_blks_read, idx_blks_hit FROM \
      pg_statio_user_indexes WHERE schemaname = current_schema()";
 
-impl Seeing for Eyes {
+impl ServerProbe for PostgresProbe {
     fn again(&mut self) -> Result<(), Error> {
         self.book = self.postgres.books()?;
         Ok(())
@@ -100,7 +100,7 @@ impl Seeing for Eyes {
     }
 }
 
-/// The query for counters of a server of this version, in the order of [`Seeing::counters`]. Those
+/// The query for counters of a server of this version, in the order of [`ServerProbe::counters`]. Those
 /// of the log and of checkpoints have moved between views twice. Blocks are those of this database,
 /// even where `pg_stat_io` has those of all databases.
 fn counters(major: u32) -> String {

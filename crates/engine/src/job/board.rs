@@ -186,7 +186,7 @@ impl Board {
     }
 
     /// Whether a job's progress is due to be published again.
-    pub(crate) fn wants_news(&self, job: usize, now: Time) -> bool {
+    pub(crate) fn is_progress_due(&self, job: usize, now: Time) -> bool {
         now.as_nanos() >= self.jobs[job].told.load(Relaxed) + Board::TICK.as_nanos()
     }
 

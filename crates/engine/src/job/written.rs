@@ -133,7 +133,7 @@ impl Checker {
     pub(crate) fn check(&mut self, bytes: &[u8], at: u64, generation: u64) -> Result<(), (u64, Wrong)> {
         let interval = self.interval(bytes.len());
         self.outcome.blocks += 1;
-        if self.is_given_back(generation) {
+        if self.is_trimmed(generation) {
             return header::check_zeroes(bytes).map_err(|wrong| (at, wrong));
         }
         let mut swapped = Vec::new();
@@ -191,20 +191,20 @@ impl Checker {
         self.queue = self.written.drain(..batch).collect();
         if !self.verify.trims.expect_zeroes {
             let queue = std::mem::take(&mut self.queue);
-            self.queue = queue.into_iter().filter(|written| !self.is_given_back(written.generation)).collect();
+            self.queue = queue.into_iter().filter(|written| !self.is_trimmed(written.generation)).collect();
         }
     }
 
     /// Chooses the blocks to be trimmed among those written since the last choice.
     fn pick_trims(&mut self) {
         let before = std::mem::replace(&mut self.considered, self.generation);
-        let new = |written: &&Written| written.generation > before && self.is_given_back(written.generation);
+        let new = |written: &&Written| written.generation > before && self.is_trimmed(written.generation);
         self.trims = self.written.iter().filter(new).copied().collect();
     }
 
     /// Whether the block of this write is trimmed. Drawn from the write's number, so that a later
     /// run knows it too.
-    fn is_given_back(&self, generation: u64) -> bool {
+    fn is_trimmed(&self, generation: u64) -> bool {
         let percent = u64::from(self.verify.trims.percent);
         if percent == 0 || generation == 0 || generation > self.considered {
             return false;

@@ -4,7 +4,7 @@
 use block::{BytesPerSecond, Iops, ObjectId, Span};
 
 use super::Scheduler;
-use super::floor::{Guarantee, Spot};
+use super::floor::{FloorControl, Spot};
 use super::limit::Limit;
 use super::node::{Entity, Group, Node, Place, ROOT};
 use super::turn::{Desk, Seat};
@@ -150,7 +150,7 @@ impl Scheduler {
         }
         if old == NONE {
             self.nodes[node].floor =
-                self.guarantees.add(Guarantee::new(self.now, node, self.epoch, self.settings.corrections));
+                self.guarantees.add(FloorControl::new(self.now, node, self.epoch, self.settings.corrections));
             self.floors.add(self.now);
         }
         let floor = self.nodes[node].floor;

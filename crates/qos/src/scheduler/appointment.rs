@@ -19,7 +19,7 @@
 use block::Time;
 
 use super::node::{Entity, ROOT};
-use super::{Pick, Scheduler, Warrant};
+use super::{DispatchReason, Pick, Scheduler};
 use crate::heap::Entry;
 use crate::slab::NONE;
 
@@ -104,7 +104,7 @@ impl Scheduler {
     /// limits.
     pub(super) fn appoint(&mut self, leaf: u32, at: Time) {
         let bytes = self.jobs[self.nodes[leaf].head].bytes;
-        self.charge_turns(leaf, bytes, Warrant::Called);
+        self.charge_turns(leaf, bytes, DispatchReason::Called);
         let mut node = leaf;
         while node != NONE {
             let (group, parent) = (self.nodes[node].group, self.nodes[node].parent);
@@ -193,7 +193,7 @@ impl Scheduler {
             let entry = self.appointments.peek().filter(|entry| entry.key <= self.now.as_nanos())?;
             let node = &self.nodes[entry.id];
             if node.called && node.appointment == entry.seq {
-                return Some(Pick { job: node.head, warrant: Warrant::Called });
+                return Some(Pick { job: node.head, warrant: DispatchReason::Called });
             }
             // Its queue was cancelled; what was charged for it is lost.
             self.appointments.pop();

@@ -7,7 +7,7 @@ use super::job::{self, Stage};
 use super::limit::Limit;
 use super::node::{Entity, Place, ROOT};
 use super::turn::Turn;
-use super::{Pick, Scheduler, Warrant};
+use super::{DispatchReason, Pick, Scheduler};
 use crate::slab::NONE;
 
 /// What a limit is charged.
@@ -55,7 +55,7 @@ impl Scheduler {
         let job = &mut self.jobs[pick.job];
         let (leaf, bytes, cost) = (job.node, job.bytes, job::cost(job.bytes));
         (job.started, job.ticket) = (now, ticket);
-        job.best_effort = !matches!(pick.warrant, Warrant::Floor(_));
+        job.best_effort = !matches!(pick.warrant, DispatchReason::Floor(_));
         let was = std::mem::replace(&mut job.stage, Stage::Flying);
         let (kind, best_effort) = (job.kind, job.best_effort);
         self.flying += 1;
@@ -63,13 +63,13 @@ impl Scheduler {
         if let Some(meter) = self.meter_of(pick.job) {
             meter.dispatched(kind, bytes);
         }
-        if pick.warrant != Warrant::Free || was != Stage::Open {
+        if pick.warrant != DispatchReason::Free || was != Stage::Open {
             self.charge(pick, was, leaf, bytes);
         }
     }
 
     fn charge(&mut self, pick: Pick, was: Stage, leaf: u32, bytes: u64) {
-        if was == Stage::Queued && pick.warrant != Warrant::Called {
+        if was == Stage::Queued && pick.warrant != DispatchReason::Called {
             self.charge_turns(leaf, bytes, pick.warrant);
         }
         let latest = self.charge_path(pick, leaf, bytes);
@@ -79,7 +79,7 @@ impl Scheduler {
             _ => return,
         }
         self.spilled_next = was == Stage::Queued;
-        if pick.warrant == Warrant::Called {
+        if pick.warrant == DispatchReason::Called {
             self.kept_appointment(leaf);
         }
         self.book_wait(pick.job, latest);
@@ -88,10 +88,10 @@ impl Scheduler {
     /// Charges the limits from the leaf up, and the floors too if one of them sent the request.
     fn charge_path(&mut self, pick: Pick, leaf: u32, bytes: u64) -> Latest {
         let job = &self.jobs[pick.job];
-        let called = pick.warrant == Warrant::Called;
+        let called = pick.warrant == DispatchReason::Called;
         let charge = Charge { bytes, epoch: job.epoch, called };
         let mut latest = Latest::since(job.arrived);
-        let by_floor = matches!(pick.warrant, Warrant::Floor(_));
+        let by_floor = matches!(pick.warrant, DispatchReason::Floor(_));
         let mut at = leaf;
         while at != NONE {
             let node = &self.nodes[at];
@@ -113,7 +113,7 @@ impl Scheduler {
     }
 
     /// Charges the turns at all desks on the path of a request that waited.
-    pub(super) fn charge_turns(&mut self, leaf: u32, bytes: u64, warrant: Warrant) {
+    pub(super) fn charge_turns(&mut self, leaf: u32, bytes: u64, warrant: DispatchReason) {
         // Up to the node whose floor sent it, the request went by its turn; from there up, ahead of
         // its turn.
         let mut turn = Turn { bytes, slack: self.slack(), by_turn: true };
@@ -125,7 +125,7 @@ impl Scheduler {
         }
         let mut at = leaf;
         while at != ROOT {
-            turn.by_turn &= warrant != Warrant::Floor(at);
+            turn.by_turn &= warrant != DispatchReason::Floor(at);
             let node = &mut self.nodes[at];
             let (group, parent) = (node.group, node.parent);
             if group != NONE {
@@ -236,7 +236,7 @@ impl Scheduler {
         self.backend_full = true;
         self.root_held = (self.now, Cause::Backend);
         if fresh {
-            self.wait(pick.job, request, pick.warrant == Warrant::Free);
+            self.wait(pick.job, request, pick.warrant == DispatchReason::Free);
         } else {
             self.keep(pick.job, request);
         }

@@ -36,7 +36,7 @@ pub(crate) enum Spot {
 /// One object's floor.
 #[derive(Debug)]
 #[repr(C, align(64))]
-pub(crate) struct Guarantee {
+pub(crate) struct FloorControl {
     // What every request looks at comes first.
     pub node: u32,
     pub seq: u32,
@@ -100,10 +100,10 @@ pub(crate) enum Standing {
     Got(f64),
 }
 
-impl Guarantee {
+impl FloorControl {
     /// No floor yet.
-    pub fn new(now: Time, node: u32, since: u32, corrections: Corrections) -> Guarantee {
-        Guarantee {
+    pub fn new(now: Time, node: u32, since: u32, corrections: Corrections) -> FloorControl {
+        FloorControl {
             node,
             corrections,
             own: edit::Floor::default(),

@@ -6,7 +6,7 @@ use block::{Span, Time};
 use super::attempts::Attempts;
 use super::constants::{rest, round, size};
 use super::corrections::{Correction, Corrections};
-use super::floor::Guarantee;
+use super::floor::FloorControl;
 use super::flow::{End, Flow};
 use super::knee::Knee;
 use super::pulse::{Beat, Pulse};
@@ -66,7 +66,7 @@ pub(crate) struct Sums {
 
 impl Sums {
     /// Adds a floor that got this part of its due.
-    pub fn add(&mut self, guarantee: &Guarantee, got: f64, phi: f64) {
+    pub fn add(&mut self, guarantee: &FloorControl, got: f64, phi: f64) {
         let recent = &guarantee.gauge.recent;
         let (rate, standings) = (recent.ops / recent.time, &mut self.standings);
         standings.worst = standings.worst.min(got);

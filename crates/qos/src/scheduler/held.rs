@@ -4,7 +4,7 @@ use block::Time;
 
 use super::constants::{attempt, size};
 use super::corrections::Correction;
-use super::floor::{Guarantee, Standing};
+use super::floor::{FloorControl, Standing};
 
 /// What an owner is held to.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -36,7 +36,7 @@ impl Held {
     }
 }
 
-impl Guarantee {
+impl FloorControl {
     /// The part of its floor that it is held to.
     pub fn part(&self) -> f64 {
         self.held.part()

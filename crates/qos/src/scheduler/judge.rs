@@ -3,13 +3,13 @@
 
 use super::Scheduler;
 use super::constants::{attempt, promise, round, size};
-use super::floor::{Guarantee, Spot, Standing};
+use super::floor::{FloorControl, Spot, Standing};
 use super::latency::MeanEnd;
 use super::phase::Phase;
 
 /// The part of its floor that an owner got, in a second or of late, whichever is less. 0 where that
 /// says nothing: the floor is a latency or held to a part, or its owner asks at its own pace.
-fn surplus(guarantee: &Guarantee) -> f64 {
+fn surplus(guarantee: &FloorControl) -> f64 {
     if guarantee.latency.is_some() || guarantee.part() < 1.0 || guarantee.busy_part() < promise::LEISURE {
         return 0.0;
     }

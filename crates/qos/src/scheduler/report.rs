@@ -3,7 +3,7 @@
 use block::{Bytes, Cause, LimitKind, Span, Time};
 
 use super::Scheduler;
-use super::floor::Guarantee;
+use super::floor::FloorControl;
 use super::node::Entity;
 use crate::account::{FloorState, GateStatus, GroupAccount, ObjectAccount, Shortage};
 use crate::slab::NONE;
@@ -199,7 +199,7 @@ fn per_mille(part: f64) -> u32 {
 
 /// How a floor fared. Of operations and bytes the one reached first ends the promise, so the kind
 /// that is nearer decides. 1 % below is met. A rate that is short goes before a latency that is.
-fn fared(guarantee: &mut Guarantee, seconds: f64, phi: f64, open: bool) -> FloorState {
+fn fared(guarantee: &mut FloorControl, seconds: f64, phi: f64, open: bool) -> FloorState {
     let median = guarantee.latency.as_mut().and_then(|latency| Some((latency.take_median()?, latency.most)));
 
     let (wanted, tally) = (guarantee.wanted(), &guarantee.account);
@@ -229,7 +229,7 @@ fn fared(guarantee: &mut Guarantee, seconds: f64, phi: f64, open: bool) -> Floor
 }
 
 /// Why a latency is too long.
-fn slowness(guarantee: &Guarantee, wanted: Span, phi: f64, open: bool) -> Shortage {
+fn slowness(guarantee: &FloorControl, wanted: Span, phi: f64, open: bool) -> Shortage {
     let best = guarantee.latency.as_ref().and_then(|latency| latency.best());
     match best {
         _ if guarantee.account.capped => Shortage::CeilingAbove,
@@ -240,7 +240,7 @@ fn slowness(guarantee: &Guarantee, wanted: Span, phi: f64, open: bool) -> Shorta
     }
 }
 
-fn shortage(guarantee: &Guarantee, served: f64, wanted: u64, phi: f64, open: bool) -> Shortage {
+fn shortage(guarantee: &FloorControl, served: f64, wanted: u64, phi: f64, open: bool) -> Shortage {
     let second = guarantee.gauge.second;
     let depth = second.outstanding / second.time.max(1e-9);
     // Little's law: rate × time each = requests outstanding, with the best time that was seen, or

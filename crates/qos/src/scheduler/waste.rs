@@ -72,7 +72,7 @@ pub(crate) struct Look {
 
 /// What a look shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Sight {
+pub(crate) enum LookResult {
     /// Too early to say.
     Early,
     /// Holding back cost nothing, or less than the budget: it goes on.
@@ -203,7 +203,7 @@ impl Waste {
     }
 
     /// Ends a round in which nobody was held back (`all`), or others less than before.
-    pub fn look(&mut self, now: Time, round: &Round, look: &mut Look, all: bool) -> Sight {
+    pub fn look(&mut self, now: Time, round: &Round, look: &mut Look, all: bool) -> LookResult {
         self.forgive(round);
         look.add(round);
         self.weight += round.time;
@@ -211,16 +211,16 @@ impl Waste {
         self.weight = self.weight.min(account::OPEN_MEMORY);
         self.seen = now;
         if now.since(look.since) < account::LOOK {
-            return Sight::Early;
+            return LookResult::Early;
         }
         if self.held > 0.0 && self.is_cheap(look, round.corrections) {
-            return Sight::Cheap;
+            return LookResult::Cheap;
         }
         if all {
             // A look with some still held back says nothing about none.
             self.lasts = self.lasts.max((account::KNOWN * look.weight).min(account::KNOWN_MOST));
         }
-        if self.spent > 0.0 { Sight::Dear } else { Sight::Forgiven }
+        if self.spent > 0.0 { LookResult::Dear } else { LookResult::Forgiven }
     }
 
     /// Whether the first result of a look is that others are held back again at once.

@@ -38,7 +38,7 @@ use super::knee::Knee;
 use super::phase::{Phase, State};
 use super::round::{Round, Standings};
 use super::turn::OPERATION;
-use super::waste::{Look, Sight, Waste};
+use super::waste::{Look, LookResult, Waste};
 
 /// The outcome of a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -208,27 +208,27 @@ impl Window {
 
     fn look_on(&mut self, now: Time, round: &Round, mut look: Look) -> Verdict {
         match self.waste.look(now, round, &mut look, self.is_at_most()) {
-            Sight::Early => self.enter(Phase::Looking(look)),
-            Sight::Cheap => {
+            LookResult::Early => self.enter(Phase::Looking(look)),
+            LookResult::Cheap => {
                 self.go_back(&look);
                 return Verdict::Remeasure;
             }
-            Sight::Dear if look.others => {
+            LookResult::Dear if look.others => {
                 self.knee.pass(now);
                 self.let_go(look.size);
                 return Verdict::LetGo(self.waste.let_go(round.corrections));
             }
-            Sight::Dear => {
+            LookResult::Dear => {
                 self.enter(Phase::Open(look));
                 self.set(size::MOST);
             }
-            Sight::Forgiven => return self.try_again(now, &look),
+            LookResult::Forgiven => return self.try_again(now, &look),
         }
         Verdict::Nothing
     }
 
     fn stay_open(&mut self, now: Time, round: &Round, mut look: Look) -> Verdict {
-        if self.waste.look(now, round, &mut look, self.is_at_most()) == Sight::Forgiven {
+        if self.waste.look(now, round, &mut look, self.is_at_most()) == LookResult::Forgiven {
             return self.try_again(now, &look);
         }
         self.enter(Phase::Open(look));

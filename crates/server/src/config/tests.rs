@@ -237,7 +237,7 @@ fn what_is_wrong_is_named_in_one_line() {
 /// checked afterwards.
 #[test]
 fn what_is_said_of_nothing_is_refused() {
-    let lone = |text: &str| read(text).unwrap().check_what_is_lone();
+    let lone = |text: &str| read(text).unwrap().check_unused_settings();
     for (text, words) in [
         ("server.portmap = \"serve\"", "server.portmap: is how NFS clients find the port; give nfs"),
         ("[rest]\ncertificate = \"c\"\nkey = \"k\"", "rest.certificate: is for REST; give rest.listen"),

@@ -34,7 +34,7 @@ pub enum ControlError {
     Afterwards(Box<ControlError>),
     /// The command was refused, and the trail could not record that.
     #[error("{refusal}; and that it was refused is not in the audit trail: {untold}")]
-    Untold {
+    RefusalNotAudited {
         /// Why the command was refused.
         refusal: Box<ControlError>,
         /// Why the trail could not record it.
@@ -49,7 +49,7 @@ impl ControlError {
         match (output, self) {
             (Output::Text, _) => self.to_string(),
             (Output::Json, ControlError::Admin(error)) => error.json(),
-            (Output::Json, ControlError::Untold { refusal, .. }) => refusal.text(output),
+            (Output::Json, ControlError::RefusalNotAudited { refusal, .. }) => refusal.text(output),
             (Output::Json, _) => ontap::show::refusal(None, &self.to_string(), None),
         }
     }

@@ -281,7 +281,7 @@ impl Owner {
 mod tests {
     use super::*;
     use crate::access::Access;
-    use crate::front::Doors;
+    use crate::front::Listeners;
     use crate::limits::ServerLimits;
     use crate::link_meter::LinkSettings;
     use crate::starting::Latency;
@@ -311,8 +311,18 @@ mod tests {
             let (listeners, nfs, since_1970) = (Vec::new(), Vec::new(), Span::ZERO);
             let (cache, second_level) = (None, None);
             let (latency, link) = (Latency::default(), LinkSettings::default());
-            let doors =
-                Doors { listeners, nfs, tls, access, default_export, cache, second_level, latency, link, since_1970 };
+            let doors = Listeners {
+                listeners,
+                nfs,
+                tls,
+                access,
+                default_export,
+                cache,
+                second_level,
+                latency,
+                link,
+                since_1970,
+            };
             let owner = Owner::new(Io::open(&settings).unwrap(), doors, ServerLimits::default(), inbox);
             Bench { owner, orders, now: Time::ZERO }
         }

@@ -16,7 +16,7 @@ impl Session {
             self.came(filling, buf, got.unwrap_or(0));
         }
         self.heard = around.now;
-        self.overtime = self.overtime.map(|left| left.saturating_sub(got.unwrap_or(0).into()));
+        self.unread_at_stop = self.unread_at_stop.map(|left| left.saturating_sub(got.unwrap_or(0).into()));
         // The stream ended without a goodbye, or failed: there is nobody left to answer.
         if !matches!(got, Ok(1..)) {
             self.abandon(around);
@@ -34,7 +34,7 @@ impl Session {
 
     /// Receives more bytes behind those that are here; true if more could be decrypted at once.
     pub(super) fn receive(&mut self, around: &mut Around<'_>) -> bool {
-        if self.receiving.is_some() || self.ending != Ending::No && self.overtime.is_none() {
+        if self.receiving.is_some() || self.ending != Ending::No && self.unread_at_stop.is_none() {
             return false;
         }
         if self.tls.is_some() {
@@ -50,7 +50,7 @@ impl Session {
 
     /// Whether more of the stream is to be read.
     pub(super) fn reads(&self) -> bool {
-        self.ending == Ending::No || self.overtime.is_some_and(|left| left > 0)
+        self.ending == Ending::No || self.unread_at_stop.is_some_and(|left| left > 0)
     }
 
     /// Decrypts what has arrived, or receives more ciphertext if there is none. True if there is

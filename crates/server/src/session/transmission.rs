@@ -288,9 +288,9 @@ impl Session {
     /// is completed, everything else is answered with an error. Called after each completion until
     /// all of that has been read.
     pub(super) fn work_overtime(&mut self, around: &mut Around<'_>) {
-        while self.overtime.is_some() {
+        while self.unread_at_stop.is_some() {
             self.dismiss(around);
-            let Some(left) = self.overtime else { return };
+            let Some(left) = self.unread_at_stop else { return };
             // While a message is in flight and another is gathered, a client that does not take its
             // answers is not read either.
             if self.waits_for_the_gate() || left > 0 && self.tx.is_busy() && !self.tx.is_empty() {
@@ -298,12 +298,12 @@ impl Session {
             }
             // Bytes that arrive from now on are too late; TLS may still hold some from before.
             if left == 0 && (self.tls.is_none() || self.receiving.is_some()) {
-                self.overtime = None;
+                self.unread_at_stop = None;
                 return;
             }
             if !self.receive(around) {
                 if self.receiving.is_none() && self.waits.is_none() {
-                    self.overtime = None;
+                    self.unread_at_stop = None;
                 }
                 return;
             }
@@ -330,7 +330,7 @@ impl Session {
                     match parsed {
                         Some(Ok(Some(request))) => self.dismiss_one(request, around),
                         Some(Err(_)) => {
-                            self.overtime = None;
+                            self.unread_at_stop = None;
                             false
                         }
                         Some(Ok(None)) | None => false,
@@ -350,7 +350,7 @@ impl Session {
 
     fn dismiss_one(&mut self, request: NbdRequest, around: &mut Around<'_>) -> bool {
         if request.command == Command::Disconnect {
-            self.overtime = None;
+            self.unread_at_stop = None;
             return false;
         }
         self.turn_down(request, NbdErrno::Shutdown, 0, around)

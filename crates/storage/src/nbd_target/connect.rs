@@ -2,7 +2,7 @@
 
 use super::export::Export;
 use super::tls::{Tls, TlsChoice, TlsError};
-use crate::dial::{PATIENCE, call, undisturbed};
+use crate::dial::{PATIENCE, call, retry_interrupted};
 use cipher::Records;
 use nbd::{ClientHandshake, ClientStep, HandshakeError, HandshakeLimits, Purpose, Rules, TlsWish, Wishes};
 use std::io::{Read, Write};
@@ -139,7 +139,7 @@ fn connect(address: &Address, wishes: Wishes, tls: Option<&TlsChoice>) -> Result
     match address {
         Address::Unix(path) => {
             let session = begin(None)?;
-            let stream = undisturbed(|| UnixStream::connect(path)).map_err(socket)?;
+            let stream = retry_interrupted(|| UnixStream::connect(path)).map_err(socket)?;
             stream.set_read_timeout(Some(PATIENCE)).map_err(socket)?;
             let made = shake_hands(&stream, session, wishes, &text)?;
             stream.set_read_timeout(None).map_err(socket)?;
@@ -204,7 +204,7 @@ impl<S: Read + Write> Wire<S> {
     fn receive(&mut self, into: &mut Vec<u8>) -> Result<usize, StepError> {
         let (had, mut chunk) = (into.len(), [0; 4096]);
         let Some(records) = &mut self.tls else {
-            let got = undisturbed(|| self.stream.read(&mut chunk))?;
+            let got = retry_interrupted(|| self.stream.read(&mut chunk))?;
             into.extend_from_slice(&chunk[..got]);
             return Ok(got);
         };
@@ -213,7 +213,7 @@ impl<S: Read + Write> Wire<S> {
             if into.len() > had || closed {
                 return Ok(into.len() - had);
             }
-            let got = undisturbed(|| self.stream.read(&mut chunk))?;
+            let got = retry_interrupted(|| self.stream.read(&mut chunk))?;
             if got == 0 {
                 return Ok(0);
             }
@@ -246,7 +246,7 @@ impl<S: Read + Write> Wire<S> {
             if step? {
                 break;
             }
-            let got = undisturbed(|| self.stream.read(&mut chunk))?;
+            let got = retry_interrupted(|| self.stream.read(&mut chunk))?;
             if got == 0 {
                 return Err(StepError::Tls(TlsError::Ended));
             }

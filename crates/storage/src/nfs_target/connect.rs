@@ -5,7 +5,7 @@
 //! is taken for it, and the rest is looked up.
 
 use super::file::NfsFile;
-use crate::dial::{PATIENCE, call, undisturbed};
+use crate::dial::{PATIENCE, call, retry_interrupted};
 use nfs::mount::{self, MountCall, MountStatus};
 use nfs::portmap::{self, Mapping};
 use nfs::record::{self, Joiner, RecordError};
@@ -426,7 +426,7 @@ impl Rpc {
                 return Ok(record);
             }
             let mut chunk = [0; 4096];
-            let got = undisturbed(|| self.stream.read(&mut chunk)).map_err(|source| self.socket(source))?;
+            let got = retry_interrupted(|| self.stream.read(&mut chunk)).map_err(|source| self.socket(source))?;
             if got == 0 {
                 return Err(NfsError::Closed(self.address.clone()));
             }

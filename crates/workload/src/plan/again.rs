@@ -13,7 +13,7 @@ use stats::run::{Run, Slice};
 
 /// A read that a run made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ReadAgain {
+pub struct ReplayedRead {
     /// Approximate due time, from the start of the run.
     pub due: Span,
     /// Index in [`Plan::volumes`].
@@ -53,7 +53,7 @@ impl Plan {
     ///
     /// # Errors
     /// A load does not fit its volume.
-    pub fn read_again(&self, run: &Run, each: &mut dyn FnMut(ReadAgain) -> bool) -> Result<(), SpecError> {
+    pub fn read_again(&self, run: &Run, each: &mut dyn FnMut(ReplayedRead) -> bool) -> Result<(), SpecError> {
         let mut actors = (0..self.workloads.len()).map(|load| self.actor(load)).collect::<Result<Vec<_>, _>>()?;
         for point in &run.points {
             let Some(phase) = self.phases.iter().find(|phase| phase.name == point.name) else { continue };
@@ -91,7 +91,7 @@ impl Plan {
         actors: &mut [Actor],
         run: &Run,
         (from, to): (Span, Span),
-        each: &mut dyn FnMut(ReadAgain) -> bool,
+        each: &mut dyn FnMut(ReplayedRead) -> bool,
     ) -> bool {
         let mut rest: Vec<Rest<'_>> = Vec::new();
         for (number, actor) in run.actors.iter().enumerate() {
@@ -123,7 +123,7 @@ impl Plan {
     }
 
     /// A workload's next request, if it reads.
-    fn make_again(&self, actor: &mut Actor, workload: usize, due: Span) -> Option<ReadAgain> {
+    fn make_again(&self, actor: &mut Actor, workload: usize, due: Span) -> Option<ReplayedRead> {
         let lane = actor.turn % actor.used.max(1);
         actor.turn = lane + 1;
         let stream = actor.lanes.get_mut(lane)?;
@@ -135,7 +135,7 @@ impl Plan {
                 OpKind::Flush => {}
                 OpKind::Read => {
                     let volume = self.workloads[workload].volume_of(lane as u32);
-                    return Some(ReadAgain { due, volume, at: draft.at, len: draft.len });
+                    return Some(ReplayedRead { due, volume, at: draft.at, len: draft.len });
                 }
                 _ => return None,
             }

@@ -43,7 +43,7 @@ mod table;
 mod unfold;
 mod volume;
 
-pub use again::ReadAgain;
+pub use again::ReplayedRead;
 pub use database::{Bottleneck, DatabasePlan, Goal, GoalKind, PlannedDatabase};
 pub use device::{Device, DeviceFigure};
 pub use duration::{ParseDurationError, parse_duration};

@@ -101,7 +101,7 @@ impl Runner {
         if let Some(logs) = &mut self.logs {
             logs.roll(now);
         }
-        if self.tape.roll(now) || self.board.wants_news(self.index, now) {
+        if self.tape.roll(now) || self.board.is_progress_due(self.index, now) {
             self.board.tell(self.index, now, self.counts(), self.slots.in_flight());
         }
         if self.stage != Stage::Loading {

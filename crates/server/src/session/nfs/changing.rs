@@ -47,7 +47,7 @@ impl Service<'_> {
         let owned = Ownership::from(&tree.info(folder).map_err(status_of)?);
         let owner = tree.look_up(folder, name).and_then(|id| tree.info(id)).map(|info| info.uid);
         match owner {
-            Ok(owner) if !owned.gives_up(&self.who(volume), owner) => Err(Status::Access),
+            Ok(owner) if !owned.may_remove_name(&self.who(volume), owner) => Err(Status::Access),
             Ok(_) | Err(_) => Ok(()),
         }
     }
@@ -102,7 +102,7 @@ impl Service<'_> {
         let set = set_of(set, now);
         let made = self.tree(place.0).and_then(|tree| {
             let folder = Ownership::from(&tree.info(place.1).map_err(status_of)?);
-            let new = folder.endow(&who, new, &set);
+            let new = folder.attributes_of_new(&who, new, &set);
             let node = tree.make(now, place.1, name, &new).map_err(status_of)?;
             let times = SetNode { size: None, mode: None, uid: None, gid: None, ..set };
             let size = set.size.filter(|_| new.kind == NodeKind::File);

@@ -8,7 +8,7 @@ impl ServeConfig {
     ///
     /// # Errors
     /// The key, and what it needs.
-    pub fn check_what_is_lone(&self) -> Result<(), String> {
+    pub fn check_unused_settings(&self) -> Result<(), String> {
         if self.portmap.is_some() && self.nfs.is_none() {
             return Err("server.portmap: is how NFS clients find the port; give nfs (or --nfs) too".into());
         }
