@@ -247,7 +247,7 @@ fn a_limit_of_file_size_fails_the_job_alone() {
     let ended = run(&mut run_by(shell, &job));
     assert_eq!(ended.code, Some(1), "{ended:?}");
     let json: Value = serde_json::from_str(&std::fs::read_to_string(scratch.join("report.json")).unwrap()).unwrap();
-    assert_eq!(json["jobs"][0]["error"].as_i64(), Some(22), "{json}");
+    assert_eq!(json["jobs"][0]["error"].as_i64(), Some(28), "{json}");
     assert!(json["jobs"][0]["seawall"]["error"].as_str().unwrap().contains("beyond ulimit -f"), "{json}");
 }
 

@@ -2,7 +2,7 @@
 
 use crate::plan;
 use crate::results::{phases, recording};
-use crate::running::{RESULTS, Running, seawall};
+use crate::running::{RESULTS, Running, seawall, until};
 use crate::scratch::Scratch;
 
 /// Ctrl-C while 3 × 1 GiB are being filled: exit code 2, one line, no pool, no results.
@@ -75,7 +75,7 @@ fn a_stop_while_a_file_is_laid_out_ends_that() {
     command.args(["fio", "--name=j", "--filename=f", "--size=3g", "--rw=read", "--output-format=json"]);
     command.arg("--output=report");
     let mut job = Running::start(command);
-    job.wait_for("laying out");
+    until("the file is laid out", || scratch.join("f").exists());
     job.signal("INT");
     let (status, lines) = job.end();
     assert_eq!(status.code(), Some(2), "{lines:?}");

@@ -200,7 +200,7 @@ fn batches_are_runs_like_any_other() {
     }
     let listed = results(&scratch, &["list", "--tool", "ranread"]);
     assert_eq!(listed.lines().count(), 3, "{listed}");
-    assert!(listed.contains("  ranread  ") && listed.contains("random reads of null:1Gi…"), "{listed}");
+    assert!(listed.contains("  ranread  ") && listed.contains("random reads of null:1GiB,null:2GiB"), "{listed}");
     let places = "SELECT place, count(*) FROM results WHERE run = 1 AND class = 'all' GROUP BY place ORDER BY place";
     assert_eq!(results(&scratch, &["sql", "--csv", places]), "place,count(*)\nnull:1GiB,2\nnull:2GiB,2\n");
     let shown = results(&scratch, &["show", "1"]);

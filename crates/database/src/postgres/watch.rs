@@ -100,8 +100,8 @@ impl ServerProbe for PostgresProbe {
     }
 }
 
-/// The query for counters of a server of this version, in the order of [`ServerProbe::counters`]. Those
-/// of the log and of checkpoints have moved between views twice. Blocks are those of this database,
+/// The query for counters of a server of this version, in the order of [`ServerProbe::counters`].
+/// Those of the log and of checkpoints have moved between views twice. Blocks are those of this database,
 /// even where `pg_stat_io` has those of all databases.
 fn counters(major: u32) -> String {
     let syncs = match major {

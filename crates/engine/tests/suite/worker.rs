@@ -250,7 +250,7 @@ impl Target for Broken {
 
     fn submit(&mut self, now: Time, request: Request) -> Submitted {
         let tag = request.tag;
-        self.0.push(Completion::refuse(request, now + Span::from_millis(10), block::Fault::Gone));
+        self.0.push(Completion::refuse(request, now + Span::from_millis(10), block::Fault::Io));
         Submitted::Taken(Ticket(tag))
     }
 

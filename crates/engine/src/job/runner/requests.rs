@@ -469,9 +469,9 @@ fn kind_of(fault: Fault, beyond_end: bool) -> (ErrorKind, i32) {
 fn words_of(kind: ErrorKind) -> &'static str {
     match kind {
         ErrorKind::Io => "the storage failed (EIO)",
-        ErrorKind::NoSpace => "no space left (ENOSPC)",
+        ErrorKind::NoSpace => "no space left (ENOSPC), or it goes beyond ulimit -f",
         ErrorKind::Short => "the file ended early",
-        ErrorKind::Invalid => "the range or its alignment was refused (EINVAL), or it goes beyond ulimit -f",
+        ErrorKind::Invalid => "the range or its alignment was refused (EINVAL)",
         ErrorKind::ReadOnly => "it may not be written (EROFS)",
         ErrorKind::Denied => "permission denied (EACCES)",
         ErrorKind::Unsupported => "it cannot do this (EOPNOTSUPP)",
