@@ -101,8 +101,8 @@ impl ServerProbe for PostgresProbe {
 }
 
 /// The query for counters of a server of this version, in the order of [`ServerProbe::counters`].
-/// Those of the log and of checkpoints have moved between views twice. Blocks are those of this database,
-/// even where `pg_stat_io` has those of all databases.
+/// Those of the log and of checkpoints have moved between views twice. Blocks are those of this
+/// database, even where `pg_stat_io` has those of all databases.
 fn counters(major: u32) -> String {
     let syncs = match major {
         18.. => "(SELECT SUM(fsyncs) FROM pg_stat_io WHERE object = 'wal')",
