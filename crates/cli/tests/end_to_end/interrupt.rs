@@ -74,7 +74,7 @@ fn a_stop_while_a_file_is_laid_out_ends_that() {
     let mut command = seawall(scratch.path());
     command.args(["fio", "--name=j", "--filename=f", "--size=3g", "--rw=read", "--output-format=json"]);
     command.arg("--output=report");
-    let mut job = Running::start(command);
+    let job = Running::start(command);
     until("the file is laid out", || scratch.join("f").exists());
     job.signal("INT");
     let (status, lines) = job.end();
