@@ -133,8 +133,8 @@ mod tests {
         run(administration, line).unwrap().answer.text()
     }
 
-    /// Where a volume is mounted is shown, hosts are told of it, no two volumes of an SVM have one
-    /// place, none has two, and a refused command leaves everything as it was.
+    /// A volume's place is shown and sent to hosts, no two volumes of an SVM have the same place,
+    /// none has two, and a refused command leaves everything as it was.
     #[test]
     fn a_volume_has_one_place_in_the_name_space() {
         let mut administration = with(&["volume create v -junction-path /db", "volume create w", "vserver create t"]);

@@ -93,8 +93,8 @@ impl Errand<'_> {
         take_in(self.registry, object, now, &|leaf| world.used(leaf));
     }
 
-    /// The sizes of one message as the tables have them; in bytes where two that differ would look
-    /// the same.
+    /// The sizes of one message as tables print them; in bytes if two different ones would print
+    /// alike.
     pub(super) fn sizes<const N: usize>(&self, bytes: [u64; N]) -> [String; N] {
         let texts = bytes.map(|bytes| size_text(bytes, self.units));
         let looks_same = |a: usize, b: usize| bytes[a] != bytes[b] && texts[a] == texts[b];
@@ -104,7 +104,7 @@ impl Errand<'_> {
         }
     }
 
-    /// Whether an object's own policy goes by its sizes.
+    /// Whether an object's own policy depends on its sizes.
     pub(super) fn follows_size(&self, object: ObjectId) -> bool {
         self.registry.object(object).is_some_and(|object| is_adaptive(self.registry, object))
     }

@@ -132,9 +132,9 @@ pub enum Fault {
     Invalid,
     /// The target may not be written.
     ReadOnly,
-    /// Whoever asks has no right to it.
+    /// The client lacks the permission.
     Denied,
-    /// No space left for a write.
+    /// A write found no space left.
     NoSpace,
     /// The medium failed.
     Io,

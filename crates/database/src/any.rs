@@ -82,14 +82,14 @@ impl Database {
         })
     }
 
-    /// A connection to a database that setup began to make, at least.
+    /// A connection to a database that setup has at least begun to make.
     fn begun(&self) -> Result<Box<dyn Books>, Error> {
         let mut books = self.books()?;
         books::must_be_ours(&mut *books, &self.name())?;
         Ok(books)
     }
 
-    /// A connection to a database of ours.
+    /// A connection to the database, which setup must have completed.
     fn ours(&self) -> Result<Box<dyn Books>, Error> {
         let mut books = self.books()?;
         books::must_be_whole(&mut *books, &self.name())?;
@@ -243,11 +243,11 @@ impl Database {
         books::ranges(&mut *self.ours()?, &self.name())
     }
 
-    /// A run of so many users begins: until it says what it added, rows cannot be compared. One
-    /// that is dropped without that is dead.
+    /// Records the start of a run. Until [`Database::run_ends`], row counts cannot be checked. A
+    /// run that is dropped without it counts as dead.
     ///
     /// # Errors
-    /// It is no database of ours, or cannot be written.
+    /// The database was not set up by this program, or cannot be written.
     pub fn run_begins(&self, users: u32) -> Result<OpenRun, Error> {
         books::run_begins(self.ours()?, users)
     }
@@ -256,16 +256,17 @@ impl Database {
     /// that may or may not have been committed.
     ///
     /// # Errors
-    /// As [`Database::run_begins`].
+    /// Those of [`Database::run_begins`].
     #[expect(clippy::needless_pass_by_value, reason = "it ends here")]
     pub fn run_ends(&self, run: OpenRun, counts: &Counts, unsure: u64) -> Result<(), Error> {
         books::run_ends(&mut *self.ours()?, &run, counts, unsure)
     }
 
-    /// Looks whether all holds that must. What dead runs left is taken as it is from then on.
+    /// Checks everything that must hold. Rows that dead runs added are accepted from then on.
     ///
     /// # Errors
-    /// It is no database of ours, or cannot be read; or, after a run that died, written.
+    /// The database was not set up by this program, or cannot be read; or, after a run that died,
+    /// cannot be written.
     pub fn check(&self, said: &mut dyn FnMut(&Found)) -> Result<bool, Error> {
         books::check(&mut *self.ours()?, said)
     }

@@ -8,13 +8,13 @@ use oltp::{
 
 /// The mark of setup.
 pub(crate) const MADE_BY: (&str, &str) = ("made_by", "seawall");
-/// What setup writes down last: without it, it was cut off or goes on.
+/// What setup records last; without it, setup was cut off or is in progress.
 pub(crate) const WHOLE: &str = "seed";
-/// Counts the runs that there were: the number of each.
+/// Counts the runs so far; each has its number from it.
 const RUNS: &str = "runs";
-/// Before the number of a run that has not said what it added: its users, and how it signed.
+/// Followed by the number of a run that has not ended: its users, and its sign of life.
 const OPEN_RUN: &str = "open_run:";
-/// Counts transactions that failed and may have been committed, in part or whole.
+/// Counts transactions that failed and may have been committed, in part or completely.
 const UNSURE: &str = "unsure";
 
 /// A connection for records and checks, not for a user.
@@ -29,16 +29,16 @@ pub(crate) trait Books {
     /// Runs statements without arguments.
     fn batch(&mut self, sql: &str) -> Result<(), Error>;
 
-    /// Signs as the run of that number for as long as this connection lives, or in a file of
-    /// SQLite this process; with what [`Books::lives`] is asked.
+    /// Takes a sign of life for the run with that number, which lasts as long as this connection,
+    /// or for SQLite this process; returns what [`Books::lives`] needs.
     fn sign(&mut self, run: i64) -> Result<String, Error>;
 
-    /// Is from now on none of the connections that a look at the server takes for users'.
+    /// From now on the connection is not counted among those of users.
     fn withdraw(&mut self) -> Result<(), Error> {
         Ok(())
     }
 
-    /// Whether who signed so is still there.
+    /// Whether the run with that sign of life is still there.
     fn lives(&mut self, run: i64, sign: &str) -> Result<bool, Error>;
 
     /// The first value of the first row, as text.
@@ -122,7 +122,7 @@ pub(crate) fn must_be_whole(books: &mut dyn Books, database: &str) -> Result<(),
     noted(books, WHOLE)?.map(drop).ok_or_else(|| Error::Unfinished(database.into()))
 }
 
-/// A number that setup left.
+/// A number that setup recorded.
 pub(crate) fn left(books: &mut dyn Books, database: &str, key: &str) -> Result<f64, Error> {
     noted(books, key)?.and_then(|value| value.parse().ok()).ok_or_else(|| Error::NotOurs(database.into()))
 }
@@ -141,7 +141,7 @@ pub struct OpenRun {
     _signed: Box<dyn Books>,
 }
 
-/// A run of so many users begins: until it says what it added, rows cannot be compared.
+/// Records the start of a run. Until [`run_ends`], row counts cannot be checked.
 pub(crate) fn run_begins(mut books: Box<dyn Books>, users: u32) -> Result<OpenRun, Error> {
     settle(&mut *books)?;
     books.batch("BEGIN")?;
@@ -154,8 +154,8 @@ pub(crate) fn run_begins(mut books: Box<dyn Books>, users: u32) -> Result<OpenRu
     Ok(OpenRun { number, mark, _signed: books })
 }
 
-/// A run has ended that added so much; of so many transactions it is not known whether they were
-/// committed.
+/// Records the end of a run and the rows that it added; `unsure` is the number of transactions that
+/// may or may not have been committed.
 pub(crate) fn run_ends(books: &mut dyn Books, run: &OpenRun, counts: &Counts, unsure: u64) -> Result<(), Error> {
     books.batch("BEGIN")?;
     if close(books, run.number)? {
@@ -164,14 +164,14 @@ pub(crate) fn run_ends(books: &mut dyn Books, run: &OpenRun, counts: &Counts, un
         }
         add(books, UNSURE, unsure as i64)?;
     } else {
-        // A server that was gone for a while forgot who had signed, and somebody took for a dead
-        // run's what this had added by then: the rest is to be taken so, too.
+        // A server that restarted lost the run's lock, and a check took the run for dead and what
+        // it had added until then as it was. The rest is taken the same way.
         note(books, &format!("{OPEN_RUN}{}", run.number), &run.mark)?;
     }
     books.batch("COMMIT")
 }
 
-/// Takes the mark of an open run away; whether it was there.
+/// Removes the mark of an open run; false if there was none.
 fn close(books: &mut dyn Books, run: i64) -> Result<bool, Error> {
     let sql = "DELETE FROM orderentry_metadata WHERE metadata_key = $1 RETURNING metadata_key";
     Ok(books.text(sql, &[format!("{OPEN_RUN}{run}").as_str().into()])?.is_some())
@@ -266,7 +266,7 @@ fn all_checks(books: &mut dyn Books) -> Result<Vec<Check>, Error> {
     Ok(checks(books.dialect(), orders, stock))
 }
 
-/// What there must be by setup and by runs, dead ones too; `None` where nothing must.
+/// The rows that setup and runs account for, dead runs too; `None` if the check counts no rows.
 fn wanted(books: &mut dyn Books, expected: &Expected) -> Result<Option<i64>, Error> {
     let (Some(left), Expected::LoadedAndCounted(table) | Expected::LastOf(table)) = (left_key(expected), expected)
     else {
@@ -279,7 +279,7 @@ fn wanted(books: &mut dyn Books, expected: &Expected) -> Result<Option<i64>, Err
     Ok(Some(sum))
 }
 
-/// Looks whether all holds that must.
+/// Checks everything that must hold.
 pub(crate) fn check(books: &mut dyn Books, said: &mut dyn FnMut(&Found)) -> Result<bool, Error> {
     let left_now = settle(books)?;
     let (is_open, unsure) = (!open_runs(books)?.is_empty(), counted(books, UNSURE)?);

@@ -10,12 +10,12 @@ pub enum Error {
     /// Setup has not been run.
     #[error("{0}: no order-entry tables of ours are in it; seawall oltp setup makes them")]
     NotOurs(String),
-    /// Setup was cut off, or goes on.
+    /// Setup was cut off, or is in progress.
     #[error(
         "{0}: setup has not finished here; if none is under way, remove it with seawall oltp drop and set it up again"
     )]
     Unfinished(String),
-    /// Tables of the same names.
+    /// Objects with the same names exist.
     #[error("{database}: has {table} already; drop what setup made with seawall oltp drop, or name another database")]
     Taken {
         /// Which database.
@@ -26,7 +26,7 @@ pub enum Error {
     /// There is no relation to read.
     #[error("{0}: has no relation of ours to read; make one with seawall ranread setup --database {0} NAME SIZE_GB")]
     NoRelation(String),
-    /// A relation was made there already.
+    /// Setup has already made a relation there.
     #[error(
         "{0}: has seawall_ranread already; read it, remove it with seawall ranread purge --database {0}, or name another \
          database"
@@ -35,7 +35,7 @@ pub enum Error {
     /// A table of the relation's name that is not ours.
     #[error("{0}: has a table seawall_ranread that setup did not make; rename it, or name another database")]
     NotOurRelation(String),
-    /// Somebody uses it.
+    /// It is in use.
     #[error("{0}: a run is under way; wait for its end, or give --force")]
     Busy(String),
     /// The user stopped it.

@@ -5,6 +5,7 @@
 //! `nobody`.
 
 use crate::cgroup::{Memory, MemoryBound};
+use crate::process;
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
@@ -122,11 +123,8 @@ impl Private {
         memory.take(pid)?;
         // Moves the children that already exist.
         for task in fs::read_dir("/proc")?.flatten() {
-            let stat = fs::read_to_string(task.path().join("stat")).unwrap_or_default();
-            let parent = stat.rsplit_once(')').and_then(|(_, behind)| behind.split_whitespace().nth(1)?.parse().ok());
-            if let (true, Some(child)) =
-                (parent == Some(pid), task.file_name().to_str().and_then(|name| name.parse().ok()))
-            {
+            let task = task.file_name().to_str().and_then(|name| name.parse().ok());
+            if let Some(child) = task.filter(|task| process::parent(*task) == Some(pid)) {
                 memory.take(child)?;
             }
         }

@@ -2,6 +2,7 @@
 
 use block::Span;
 use std::io;
+use std::str::SplitWhitespace;
 
 /// The name and the processor time of a process, by id or `self`: from `/proc`, with a resolution
 /// of 10 ms. `None` if there is no such process.
@@ -9,30 +10,35 @@ pub fn process(pid: &str) -> Option<(String, Span)> {
     parsed(&std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?)
 }
 
-/// What tells a process that lives from every other before and after it on this host: its number,
-/// when it began, and since which boot.
+/// Tells a living process from every other one, earlier or later, of this host: its id, its start
+/// and the boot.
 pub(crate) fn identity(pid: u32) -> io::Result<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
-    let begun = begun(&stat).ok_or_else(|| io::Error::other(format!("process {pid} is over")))?;
+    let begun = begun(&stat).ok_or_else(|| io::Error::other(format!("process {pid} has ended")))?;
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
     Ok(format!("{pid} {begun} {}", boot.trim()))
 }
 
-/// Whether the process of that identity is still there.
+/// Whether the process with that identity still runs.
 pub(crate) fn lives(of: &str) -> bool {
     let pid = of.split(' ').next().and_then(|pid| pid.parse().ok());
     pid.is_some_and(|pid| identity(pid).is_ok_and(|now| now == of))
 }
 
-/// When it began, in ticks since the boot; `None` of one that is over and whose parent has not
-/// looked yet.
+/// The parent of a process, if it is still there.
+pub(crate) fn parent(pid: u32) -> Option<u32> {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    fields(&stat)?.1.nth(1)?.parse().ok()
+}
+
+/// Its start in ticks since the boot; `None` if it has ended and its parent has not collected it.
 fn begun(stat: &str) -> Option<u64> {
-    let mut fields = stat.rsplit_once(')')?.1.split_whitespace();
+    let (_, mut fields) = fields(stat)?;
     let state = fields.next()?;
     fields.nth(18)?.parse().ok().filter(|_| !matches!(state, "Z" | "X"))
 }
 
-/// What a process has used since it began.
+/// What a process has used since its start.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct ProcessUse {
     /// Processor time.
@@ -54,11 +60,17 @@ fn fetched(io: &str) -> Option<u64> {
 }
 
 fn parsed(stat: &str) -> Option<(String, Span)> {
+    let (name, fields) = fields(stat)?;
+    let mut times = fields.skip(11).map_while(|field| field.parse::<u64>().ok());
+    let ticks = times.next()? + times.next()?;
+    Some((name.to_owned(), Span::from_millis(ticks * 10)))
+}
+
+/// The name of a process and the fields after it of proc(5)'s `stat`, from the state on.
+fn fields(stat: &str) -> Option<(&str, SplitWhitespace<'_>)> {
     // The name is in brackets and may contain any characters.
     let (name, behind) = stat.split_once('(')?.1.rsplit_once(')')?;
-    let mut fields = behind.split_whitespace().skip(11).map_while(|field| field.parse::<u64>().ok());
-    let ticks = fields.next()? + fields.next()?;
-    Some((name.to_owned(), Span::from_millis(ticks * 10)))
+    Some((name, behind.split_whitespace()))
 }
 
 #[cfg(test)]

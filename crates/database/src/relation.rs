@@ -51,7 +51,7 @@ impl Relation {
         Relation::must_be_missing(postgres)?;
         let mut book = postgres.books()?;
         let name = postgres.name();
-        // Stored as it is: neither compressed nor elsewhere.
+        // Storage `plain`: not compressed, and not moved out of the row.
         book.batch(&format!(
             "BEGIN; CREATE TABLE {NAME} (id BIGINT, letters TEXT) WITH (autovacuum_enabled = off); ALTER TABLE {NAME} ALTER \
              COLUMN letters SET STORAGE PLAIN; COMMENT ON TABLE {NAME} IS '{MARK}'; COMMIT"
@@ -85,7 +85,7 @@ impl Relation {
     /// Refuses a database in which one cannot be made.
     ///
     /// # Errors
-    /// There is one, or a table of others that is called so.
+    /// There is one, or a table of that name that setup did not make.
     pub fn must_be_missing(postgres: &Postgres) -> Result<(), Error> {
         match found(postgres)? {
             None => Ok(()),
@@ -94,7 +94,7 @@ impl Relation {
         }
     }
 
-    /// The one that setup made.
+    /// Opens the relation that setup made.
     ///
     /// # Errors
     /// There is none.

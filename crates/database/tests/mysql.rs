@@ -182,8 +182,7 @@ fn what_a_dead_run_left_is_taken_as_it_is() {
     work::a_run_dies(&database, &|| server.run(sql).unwrap(), &drop);
 }
 
-/// Crashes the server once there were transactions, and ends the point when there were more after
-/// it.
+/// Crashes the server after some transactions, and ends the point when there were more afterwards.
 struct Crash<'a> {
     server: &'a PrivateMariadb,
     after: Option<u64>,

@@ -40,9 +40,9 @@ pub struct Bill {
     pub currency: String,
     /// Hours of a month.
     pub month_hours: f64,
-    /// Seconds of the period in which a server ran, as far as any volume tells.
+    /// Seconds of the period for which there are figures of any volume.
     pub covered_seconds: u64,
-    /// By SVM, volume and policy.
+    /// The lines, by SVM, volume and policy.
     pub lines: Vec<Billed>,
 }
 

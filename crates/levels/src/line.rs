@@ -72,7 +72,7 @@ pub struct Line {
 }
 
 impl Sums {
-    /// Adds another one's.
+    /// Adds other sums.
     pub(crate) fn add(&mut self, other: &Sums) {
         for (sum, more) in [
             (&mut self.floor_ops, other.floor_ops),

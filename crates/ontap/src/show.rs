@@ -6,10 +6,10 @@
 //!                                              ├─ Form::Fields    table with the keys and the columns asked for
 //!                                              └─ Output::Json    the same fields as one JSON document (`json`)
 //! ```
-//! A row type says how its fields read ([`Row::cell`]), which columns its summary has and how its
-//! instance form labels them; the fields themselves stand in the table of its `show` command, so
-//! that what can be filtered by can be shown and the other way round. Rows of what an SVM has print
-//! by SVM and then by name (`order`); others in the order in which they are given.
+//! A row type defines the values of its fields ([`Row::cell`]), the columns of its summary and the
+//! labels of its instance form. The fields themselves are in the table of its `show` command, so
+//! every field that can be filtered by can be shown, and vice versa. Rows of what an SVM has are
+//! printed by SVM and then by name (`order`), others in the order in which they are given.
 
 mod adaptive;
 mod aggregate;

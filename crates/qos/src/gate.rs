@@ -71,9 +71,9 @@ impl<T: Target> Gate<T> {
         &mut self.inner
     }
 
-    /// Hands a request of the owner's own to the target behind the gate at once: no policy holds
-    /// it, and no account has it. Its completion comes as all others do; the ticket is the target's
-    /// own. Its tag has the bit [`OWN`], which tells the two kinds apart on the way back.
+    /// Hands a request of the owner's own straight to the target behind the gate: no policy holds
+    /// it, and no account counts it. Its completion comes like all others, and the ticket is the
+    /// target's own. Its tag has the bit [`OWN`], which tells the two kinds of completions apart.
     pub fn pass(&mut self, now: Time, request: Request) -> Submitted {
         assert!(request.tag & OWN != 0, "the tag of a request that passes has the owner's bit");
         self.inner.submit(now, request)

@@ -329,14 +329,14 @@ impl Scheduler {
         slot
     }
 
-    /// Where a request is counted for its object's account, if it is.
+    /// The meter of the request's object, unless no account counts the request.
     #[inline]
     fn meter_of(&mut self, job: u32) -> Option<&mut Meter> {
         let job = &self.jobs[job];
         if job.is_own() { None } else { Some(&mut self.meters[self.nodes[job.node].meter]) }
     }
 
-    /// The gate's ticket for a request, and the tag under which the backend knows it.
+    /// The gate's ticket for a request, which is also its tag at the backend.
     #[inline]
     pub fn token(&self, job: u32) -> u64 {
         Job::token(job, self.jobs[job].age)

@@ -341,7 +341,7 @@ impl Control {
         self.pool.name()
     }
 
-    /// What the pool is called among pools, as long as there is it.
+    /// The pool's UUID, which stays the same for the pool's life.
     pub fn pool_uuid(&self) -> String {
         admin::uuid_text(0x5ea1_a111_0000_8000 << 64 | u128::from(self.pool.number()))
     }

@@ -51,7 +51,7 @@ pub enum StoreError {
         /// `is not there`.
         what: &'static str,
     },
-    /// What is in the catalogue cannot be read.
+    /// The contents of the catalogue cannot be read.
     #[error("{}: the pool's catalogue is damaged ({cause}); put a copy of it back; nothing was changed", .path.display())]
     Damaged {
         /// The file.
@@ -59,7 +59,7 @@ pub enum StoreError {
         /// What cannot be read.
         cause: rusqlite::Error,
     },
-    /// The catalogue and what holds the data do not belong together.
+    /// The catalogue and the data do not match.
     #[error("{}: {first}{more}; nothing was changed, and `seawall check` tells all", .path.display())]
     Disagree {
         /// The pool.

@@ -94,7 +94,7 @@ pub struct MappedVolumes {
     give_back: bool,
     doubt: Doubt,
     failures: Failures,
-    /// Held for as long as it is open: what the settings name is this pool's alone.
+    /// Locks for as long as it is open: what the settings name belongs to this pool alone.
     _locks: Vec<File>,
     objects: HashSet<ObjectId>,
     line: Line<Queued>,

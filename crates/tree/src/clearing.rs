@@ -4,10 +4,10 @@
 //! ```text
 //!   free'd ──► the record is durable, no request goes there ──► zeroes ──► flush ──► given out
 //! ```
-//! Before the record is durable the pages are the file's again after a power loss. Which of them
-//! are clear is not kept: a start clears all that were ever given out and are no file's, and most
-//! of those are clear already, which costs nothing beyond the gate. So what a start clears is not
-//! to wait there: nobody asked for it ([`FileTree::is_nobodys`]).
+//! Until the record is durable, a power failure would return the pages to their file. Which freed
+//! pages are clear is not recorded. So a start clears all pages that were ever reserved and belong
+//! to no file. Most are clear already, which costs nothing beyond the gate; so these requests
+//! bypass the gate, as no client is behind them ([`FileTree::is_nobodys`]).
 
 use crate::file_tree::{FileTree, Job, TreeCommand};
 use crate::limits::PAGE_BYTES;
@@ -24,7 +24,7 @@ pub(crate) struct Clearing {
     waiting: VecDeque<Freed>,
     /// All from a start, or none.
     batch: Vec<Freed>,
-    /// Commands of the batch under way.
+    /// Commands of the batch that have not ended.
     left: usize,
     phase: Phase,
     /// One of them has failed.

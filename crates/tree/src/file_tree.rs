@@ -194,7 +194,7 @@ impl FileTree {
         self.jobs.get(&token) == Some(&Job::Clear)
     }
 
-    /// Whether commands are under way, or would be begun by [`FileTree::advance`].
+    /// Whether commands are in progress, or would be started by [`FileTree::advance`].
     pub fn is_busy(&self) -> bool {
         !self.jobs.is_empty() || !self.commands.is_empty() || self.journal.wanted && !self.pending.is_empty()
     }

@@ -206,9 +206,9 @@ pub struct Forgive {
 const EIO: i32 = 5;
 
 impl Forgive {
-    /// Whether it goes on after a request that failed with this number of the system. As in fio
-    /// that is EIO where no numbers are named: another place may be good, while storage that is
-    /// full or gone fails all that follows, and the job would do nothing and succeed.
+    /// Whether the job continues after a request that failed with this error number. As in fio,
+    /// that is EIO unless numbers are named: another place may be good, while storage that is full
+    /// or gone fails everything that follows, and the job would do nothing and succeed.
     pub fn after(&self, direction: Direction, number: i32) -> bool {
         let (forgiven, numbers) = match direction {
             Direction::Read => (self.read, &self.read_numbers),
@@ -217,7 +217,7 @@ impl Forgive {
         if numbers.is_empty() { forgiven && number == EIO } else { numbers.contains(&number) }
     }
 
-    /// Whether there is a failure that it goes on after.
+    /// Whether any failure lets the job continue.
     pub fn goes_on(&self) -> bool {
         let numbers = [&self.read_numbers, &self.write_numbers, &self.verify_numbers];
         self.read || self.write || self.verify || numbers.iter().any(|numbers| !numbers.is_empty())

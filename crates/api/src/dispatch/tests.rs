@@ -161,7 +161,8 @@ fn the_data_thread_is_asked_only_for_what_is_shown() {
     }
 }
 
-/// A change that is made, and not told in the trail, is a job like any other: its failure says so.
+/// A change that took effect but could not be recorded in the trail is a job that failed; its error
+/// says so.
 #[test]
 fn what_fails_once_a_change_is_made_fails_its_job() {
     let mut bench = Bench::new();

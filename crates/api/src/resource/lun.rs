@@ -141,7 +141,7 @@ impl Resource for Luns {
     }
 }
 
-/// Where a new LUN is to be: its `name` is the path, or its `location` says the parts of it.
+/// The path of a new LUN: its `name`, or the parts in its `location`.
 fn new_path(view: &View<'_>, svm: ObjectId, body: &mut Body) -> Result<LunPath, Problem> {
     let path = body.value::<LunPath>("name")?;
     let Some(mut location) = body.object("location")? else { return body.required("name", path) };
@@ -172,7 +172,7 @@ fn new_path(view: &View<'_>, svm: ObjectId, body: &mut Body) -> Result<LunPath, 
     Err(Problem::bad(code::EXCLUSIVE, "location", message))
 }
 
-/// What `space.size` says.
+/// Takes `space.size` of a body.
 fn space_in(body: &mut Body) -> Result<Option<UnitSize>, Problem> {
     let Some(mut space) = body.object("space")? else { return Ok(None) };
     let size = size_in(&mut space, "size")?;

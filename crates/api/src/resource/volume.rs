@@ -227,7 +227,7 @@ fn moved(view: &View<'_>, item: ObjectId, path: Option<JunctionPath>) -> Result<
     Ok(commands.into_iter().map(Command::Volume).collect())
 }
 
-/// What `qos.policy` says.
+/// Takes `qos.policy` of a body.
 fn policy_in(body: &mut Body) -> Result<Option<Body>, Problem> {
     let Some(mut qos) = body.object("qos")? else { return Ok(None) };
     let policy = qos.object("policy")?;

@@ -84,7 +84,7 @@ impl Postgres {
         work.goes_on("statistics")?;
         self.vacuum(&mut work, jobs)?;
         loaded.note(book, &rows)?;
-        // Only some roles may; without it the first run has the checkpoint.
+        // Only some roles may do this; otherwise the checkpoint falls into the first run.
         let _ = book.batch("CHECKPOINT");
         Ok(loaded)
     }

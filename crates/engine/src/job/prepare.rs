@@ -75,7 +75,7 @@ fn surveyed(
     ahead: &mut Ahead,
 ) -> Result<Prepared, Vec<String>> {
     let (spec, mut notes) = adjusted(spec);
-    // A job may be named instead of all of its files.
+    // Consent may name the job instead of its files.
     let is_named = settings.destroy.contains(&spec.name);
     let consent = if is_named { consent.clone().to_all() } else { consent.clone() };
     let survey = survey(&spec, &consent, ahead).and_then(|sites| {

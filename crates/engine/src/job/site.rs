@@ -188,18 +188,18 @@ impl Site {
         })
     }
 
-    /// What the user should know where a device or export has less than was asked for.
+    /// A note if a device or export is smaller than the job asks for.
     pub(crate) fn shortage(&self) -> Option<String> {
         let (whole, Region { start, len, .. }) = (self.permit.size(), self.region);
         let is_fixed = self.permit.path().is_none() || self.permit.kind() == PlaceKind::Device;
         let asked = self.file.size.filter(|_| is_fixed)?.of(whole);
         (asked.0 > len).then(|| {
             let (place, from) = (self.permit.place(), Bytes(start));
-            format!("size: {asked} from {from} on lead over the end of {place} at {whole}; {} are used", Bytes(len))
+            format!("size: {asked} from {from} on go beyond the end of {place} at {whole}; {} are used", Bytes(len))
         })
     }
 
-    /// Makes it, or makes it longer, where that was found to be needed, until `watch` wants a stop.
+    /// Creates or extends it if the survey found that necessary, until `watch` wants to stop.
     pub(crate) fn lay_out(&mut self, spec: &JobSpec, watch: &mut dyn Watch) -> Result<(), String> {
         let Some(plan) = self.plan.filter(|_| !watch.wants_stop()) else { return Ok(()) };
         let path = &self.file.path;
@@ -328,7 +328,7 @@ pub(super) fn region(file: &FileSpec, spec: &JobSpec, whole: Bytes) -> Result<Re
     // ended before the file was as long as asked.
     let len = if spec.layout.until_full || !is_file { len.min(rest) } else { len };
     if len > rest {
-        return Err(format!("size: {} from {} on lead over the end at {whole}; lower it", Bytes(len), Bytes(start)));
+        return Err(format!("size: {} from {} on go beyond the end at {whole}; lower it", Bytes(len), Bytes(start)));
     }
     let most = u64::from(spec.reach.most_block());
     if len < most {

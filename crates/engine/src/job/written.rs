@@ -333,8 +333,8 @@ mod tests {
         }
     }
 
-    /// About as many as asked are given back before anything is read, and only if asked are they
-    /// read themselves.
+    /// About as many blocks as asked are trimmed before anything is read, and they are read back
+    /// only if asked.
     #[test]
     fn some_blocks_are_given_back_before_they_are_read() {
         for expect_zeroes in [false, true] {

@@ -113,9 +113,9 @@ impl Cell {
         let text = self.text(units);
         let asked = |operand: &str| operand.parse::<AskedSize>().ok()?.bytes(units);
         match self {
-            // It prints rounded.
+            // It is printed rounded, so the exact number is compared.
             Cell::Bytes(n) => query.matches_number(*n, &text, asked),
-            // What is typed means the size that it gives when something is made with it. A size
+            // A typed size means what `create` would make of it, rounded up to blocks. A size
             // that is no whole number of blocks was not made so: a client's file has it.
             Cell::Space(n) => {
                 let block = if n.is_multiple_of(SIZE_BLOCK) { SIZE_BLOCK } else { 1 };

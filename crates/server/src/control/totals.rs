@@ -1,9 +1,9 @@
 //! Hourly totals by the names of objects: what was done, as collected by the monitor, and what was
 //! promised and used meanwhile. Housekeeping adds them to the pool's `totals.db`.
 //!
-//! Names and policies are those of the moment when figures are named: at each addition, and before
-//! a change (at most once a second), so that what is deleted, renamed or comes under another
-//! policy, with its volume too, keeps what it did and was promised before.
+//! Figures get the names and policies that objects have when the figures are collected. That
+//! happens at each addition and before a change (at most once a second), so that an object that is
+//! deleted, renamed or given another policy, with its volume too, keeps its earlier figures.
 
 use super::Control;
 use crate::shard::ShardGone;

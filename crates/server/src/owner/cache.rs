@@ -94,8 +94,8 @@ impl Owner {
         self.gate.inner_mut().begin(volumes);
     }
 
-    /// Says what the disk has failed at, seldom, and once that the pool therefore takes no change
-    /// any more.
+    /// Logs failures of the disk, at most once a minute, and once that the pool therefore takes no
+    /// more changes.
     pub(super) fn tell_of_failures(&mut self, now: Time) {
         let Some(volumes) = self.gate.inner_mut().volumes_mut() else { return };
         if let Some(DiskFailure { path, work, failure }) = volumes.take_stopped() {
@@ -107,7 +107,7 @@ impl Owner {
         }
     }
 
-    /// Says that the second level was turned off, once.
+    /// Reports once that the second level was switched off.
     pub(super) fn tell_of_second_level(&mut self) {
         let failure = self.gate.inner_mut().volumes_mut().and_then(MappedVolumes::take_second_failure);
         let Some((path, reason)) = failure else { return };

@@ -80,8 +80,8 @@ impl AllFiles {
         }
     }
 
-    /// Whether no client's call is behind a request of its own: an administrator's command reads,
-    /// or a start clears.
+    /// Whether no client's call caused one of its own requests: an administrator's command reads,
+    /// or a start clears freed pages.
     fn is_nobodys(&self, slot: u32) -> bool {
         match self.jobs.get(&slot) {
             Some(Job::Read(_)) => true,
@@ -93,7 +93,7 @@ impl AllFiles {
         }
     }
 
-    /// Takes the end of one of its own requests.
+    /// Handles the completion of one of its own requests.
     pub(crate) fn completed(&mut self, mut completion: Completion, io: &Io) {
         if completion.result == Err(Fault::Gone) && self.goes_again(&mut completion) {
             return;

@@ -101,9 +101,9 @@ pub enum ErrorKind {
     Invalid,
     /// It may not be written (EROFS; EPERM of an NBD server).
     ReadOnly,
-    /// Whoever asked has no right to it (EACCES, EPERM).
+    /// Permission was denied (EACCES, EPERM).
     Denied,
-    /// The target does not do this (EOPNOTSUPP).
+    /// The target does not support this (EOPNOTSUPP).
     Unsupported,
     /// Out of memory (ENOMEM).
     NoMemory,
@@ -364,7 +364,7 @@ impl Errors {
 }
 
 impl ErrorKind {
-    /// All of them.
+    /// All kinds.
     pub const ALL: [ErrorKind; 10] = [
         ErrorKind::Io,
         ErrorKind::NoSpace,

@@ -237,7 +237,7 @@ fn a_volume_is_moved_in_the_name_space() {
     }
 }
 
-/// Each in a list of records is named by its own kind's key.
+/// The records of a list are identified by the keys of their kind.
 #[test]
 fn records_are_changed_by_the_keys_of_their_kind() {
     let mut bench = Bench::new();

@@ -485,7 +485,7 @@ fn words_of(kind: ErrorKind) -> &'static str {
 fn advice_on(kind: ErrorKind, place: &str) -> &'static str {
     match kind {
         ErrorKind::Denied if place.contains("nfs://") => {
-            "; the server may take root for nobody (squash): give uid= and gid= of who may"
+            "; the server may squash root: give uid= and gid= of a user who may"
         }
         _ => "",
     }

@@ -250,7 +250,7 @@ fn names_of_administrators_and_clients_do_not_meet() {
         refused.contains("still holds a file or folder of a client; remove it first, or delete with -force"),
         "{refused}"
     );
-    // Without force nobody who uses it loses it, either.
+    // Without force it is refused while a client uses it.
     drop(client);
     server.until_empty();
     server.control.execute("volume delete vol2 -force").unwrap();
