@@ -1,7 +1,7 @@
 //! Group commit: changes of the maps become durable, first the data, then the log.
 //!
 //! ```text
-//!   pending ──► flying:  flush of the data ──► record to the log ──► drops are worked off, waiting asks are answered
+//!   pending ──► in flight:  flush of the data ──► record to the log ──► drops are worked off, waiting asks are answered
 //!      ▲                                          └ no room in the ring: a checkpoint in its place
 //!      └ what changes meanwhile goes with the next
 //! ```
@@ -50,7 +50,7 @@ pub(crate) struct Commit {
     pub pending: Batch,
     /// The index, in the pending actions, of the last `Set` of a block.
     sets: ByNumber<u64, usize>,
-    flying: Batch,
+    in_flight: Batch,
     /// Ops that want what ended before them to be durable.
     pub waiting: Vec<u32>,
     answering: Vec<u32>,
@@ -66,7 +66,7 @@ impl Default for Commit {
             phase: Phase::Idle,
             pending: Batch::default(),
             sets: ByNumber::default(),
-            flying: Batch::default(),
+            in_flight: Batch::default(),
             waiting: Vec::new(),
             answering: Vec::new(),
             record: None,
@@ -97,17 +97,17 @@ impl Commit {
 
     /// Whether there are no changes that are not durable.
     pub(crate) fn is_clean(&self) -> bool {
-        self.pending.actions.is_empty() && self.flying.actions.is_empty()
+        self.pending.actions.is_empty() && self.in_flight.actions.is_empty()
     }
 
     /// Whether a commit will release references.
     pub(crate) fn has_drops(&self) -> bool {
-        !self.pending.drops.is_empty() || !self.flying.drops.is_empty()
+        !self.pending.drops.is_empty() || !self.in_flight.drops.is_empty()
     }
 
     /// References that are still counted but no longer exist, for the check.
     pub(crate) fn drops(&self) -> impl Iterator<Item = &Drop> {
-        self.pending.drops.iter().chain(&self.flying.drops)
+        self.pending.drops.iter().chain(&self.in_flight.drops)
     }
 }
 
@@ -148,17 +148,17 @@ impl Core {
         self.commands.push_back(Command::Flush { token, region: Region::Data });
     }
 
-    /// Moves the pending batch to flying, as it is now. All data that it describes has been
+    /// Puts the pending batch in flight, as it is now. All data that it describes has been
     /// written.
     fn freeze(&mut self, place: Option<u64>) {
         let (pool, sequence, end) = (self.pool, self.sequence + 1, self.anchor.end.count);
         let commit = &mut self.commit;
         commit.forced = false;
-        commit.flying = std::mem::take(&mut commit.pending);
+        commit.in_flight = std::mem::take(&mut commit.pending);
         commit.answering = std::mem::take(&mut commit.waiting);
         commit.sets.clear();
         commit.record = place.map(|at| {
-            let bytes = record::encode(pool, sequence, end, &commit.flying.actions);
+            let bytes = record::encode(pool, sequence, end, &commit.in_flight.actions);
             Record { at, len: bytes.len() as u64, bytes }
         });
         commit.phase = Phase::Flushing;
@@ -178,7 +178,7 @@ impl Core {
                     self.commands.push_back(Command::Store { token, region: Region::Log, at, bytes, durable: true });
                     self.commit.phase = Phase::Logging;
                 }
-                None if !self.commit.flying.actions.is_empty() => {
+                None if !self.commit.in_flight.actions.is_empty() => {
                     self.commit.phase = Phase::Checkpoint;
                     self.start_checkpoint();
                 }
@@ -217,7 +217,7 @@ impl Core {
     /// The batch is durable: its drops are released, and waiting ops are answered.
     fn committed(&mut self) {
         self.commit.phase = Phase::Idle;
-        let Batch { drops, .. } = std::mem::take(&mut self.commit.flying);
+        let Batch { drops, .. } = std::mem::take(&mut self.commit.in_flight);
         self.limbo.push(drops);
         self.settle();
         for op in std::mem::take(&mut self.commit.answering) {

@@ -62,7 +62,7 @@ pub struct Passed {
     pub trace: Vec<Bin>,
 }
 
-/// How an object's floor fared.
+/// The state of an object's floor.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FloorState {
     /// It has none.
@@ -151,7 +151,7 @@ pub struct ObjectAccount {
     pub outstanding_max: u32,
     /// Thousandths of requests outstanding on average over the interval.
     pub outstanding_mean_milli: u64,
-    /// How its floor fared.
+    /// The state of its floor.
     pub floor: FloorState,
     /// What passed its own ceiling, from it and everything beneath it; `None` without a ceiling of
     /// its own.

@@ -82,7 +82,7 @@ impl<T: Target> Gate<T> {
     /// Cancels a request that waits: it ends with [`Fault::Gone`]. One in flight is left alone.
     pub fn recall(&mut self, now: Time, ticket: Ticket) {
         self.advance(now);
-        let _flying = self.scheduler.cancel(ticket);
+        let _was_in_flight = self.scheduler.cancel(ticket);
     }
 
     /// Appends what happened to each object since the last call; objects without requests are left
@@ -171,9 +171,9 @@ impl<T: Target> Target for Gate<T> {
                 return Submitted::Taken(REFUSED);
             }
             Admission::Full => return Submitted::Full(request),
-            Admission::Go(node, warrant) => {
+            Admission::Go(node, reason) => {
                 let job = self.scheduler.open(node, &request);
-                self.go_at_once(now, self.scheduler.go(job, warrant), request);
+                self.go_at_once(now, self.scheduler.go(job, reason), request);
                 job
             }
             Admission::Wait(node) => {

@@ -5,15 +5,16 @@
 //!   request ─► every limit on its path open and nobody waiting before it? ──► goes at once
 //!                     │ no
 //!                     ▼
-//!              its object's queue ─► the object waits at ONE place: behind its own limit (a timer), or at the desk of
+//!              its object's queue ─► the object waits at ONE place: behind its own limit (a timer), or in the turn queue of
 //!                                    the node or group that holds it; so do the nodes above it, up to what binds
-//!   pick:  floors that are due ─► root's desk, least tag first, down to a queue ─► timers that are due
+//!   pick:  floors that are due ─► root's turn queue, least tag first, down to a queue ─► timers that are due
 //! ```
 //!
 //! A request is charged to all limits on its path or to none, at the moment it goes. A node that
 //! the walk down from the root finds blocked moves to the place that blocks it; a poll takes a
 //! bounded number of such steps. A limit that opens wakes only its owner, however many wait behind
-//! it: they are taken from the owner's desk one at a time, for as long as the limit stays open.
+//! it: they are taken from the owner's turn queue one at a time, for as long as the limit stays
+//! open.
 
 mod apply;
 mod appointment;
@@ -22,7 +23,6 @@ mod charge;
 mod comparison;
 mod constants;
 pub(crate) mod corrections;
-mod desk;
 mod due;
 mod end;
 mod floor;
@@ -45,7 +45,8 @@ mod report;
 mod round;
 mod scale;
 mod trace;
-mod turn;
+mod turns;
+mod waiting;
 mod wakeup;
 mod waste;
 mod window;
@@ -67,7 +68,7 @@ use meter::Meter;
 use node::{Entity, Group, Index, Node, Path, Place, ROOT};
 use pace::Pace;
 use report::{Interval, Round};
-use turn::{Desk, OPERATION};
+use turns::{OPERATION, TurnQueue};
 
 /// The decision on a new request.
 pub(crate) enum Admission {
@@ -93,7 +94,7 @@ pub(crate) enum DispatchReason {
     /// The floor of this node is due.
     Floor(u32),
     /// Its appointment has come: turns and limits were charged when it was made.
-    Called,
+    Appointed,
 }
 
 /// A decision: this request goes now.
@@ -101,7 +102,7 @@ pub(crate) enum DispatchReason {
 pub(crate) struct Pick {
     /// The slot of the request.
     pub job: u32,
-    warrant: DispatchReason,
+    reason: DispatchReason,
 }
 
 /// All state of one backend's quality of service.
@@ -114,7 +115,7 @@ pub(crate) struct Scheduler {
     nodes: Slab<Node>,
     groups: Slab<Group>,
     limits: Slab<Limit>,
-    desks: Slab<Desk>,
+    turn_queues: Slab<TurnQueue>,
     guarantees: Slab<FloorControl>,
     meters: Slab<Meter>,
     /// Meters with requests and limits that passed any since the last account.
@@ -145,7 +146,7 @@ pub(crate) struct Scheduler {
     /// Steps left in this poll.
     steps: u32,
     queued: u32,
-    flying: u32,
+    in_flight: u32,
     /// Counts edits: a node's cached path is valid for one epoch, and counts begin at one.
     epoch: u32,
     traces: u32,
@@ -158,9 +159,9 @@ pub(crate) struct Scheduler {
 impl Scheduler {
     pub fn new(settings: Settings) -> Scheduler {
         let mut nodes = Slab::default();
-        let mut desks = Slab::default();
-        let desk = desks.add(Desk::default());
-        nodes.add(Node { desk, ..Node::new(ObjectId(u32::MAX), NONE) });
+        let mut turn_queues = Slab::default();
+        let turn_queue = turn_queues.add(TurnQueue::default());
+        nodes.add(Node { turn_queue, ..Node::new(ObjectId(u32::MAX), NONE) });
         Scheduler {
             settings,
             now: Time::ZERO,
@@ -168,7 +169,7 @@ impl Scheduler {
             nodes,
             groups: Slab::default(),
             limits: Slab::default(),
-            desks,
+            turn_queues,
             guarantees: Slab::default(),
             meters: Slab::default(),
             metered: Vec::new(),
@@ -189,7 +190,7 @@ impl Scheduler {
             root_held: (Time::ZERO, Cause::Nothing),
             steps: settings.steps_per_poll,
             queued: 0,
-            flying: 0,
+            in_flight: 0,
             epoch: 1,
             traces: 0,
             seq: 0,
@@ -228,8 +229,8 @@ impl Scheduler {
         if queued > 0 || self.backend_full {
             return Admission::Wait(leaf);
         }
-        match self.warrant(leaf, request) {
-            Some(warrant) => Admission::Go(leaf, warrant),
+        match self.reason(leaf, request) {
+            Some(reason) => Admission::Go(leaf, reason),
             None => Admission::Wait(leaf),
         }
     }
@@ -258,11 +259,14 @@ impl Scheduler {
     }
 
     /// Why a new request may go at once, if it may.
-    fn warrant(&mut self, leaf: u32, request: &Request) -> Option<DispatchReason> {
+    fn reason(&mut self, leaf: u32, request: &Request) -> Option<DispatchReason> {
         if self.floors.set > 0 {
-            let desk = self.nodes[leaf].desk;
+            let turn_queue = self.nodes[leaf].turn_queue;
             let floor = self.due_floor_above(leaf);
-            if floor != NONE && (desk == NONE || self.desks[desk].waiting == 0) && self.closed_above(leaf) == NONE {
+            if floor != NONE
+                && (turn_queue == NONE || self.turn_queues[turn_queue].waiting == 0)
+                && self.closed_above(leaf) == NONE
+            {
                 return Some(DispatchReason::Floor(floor));
             }
             if !self.floors.has_room(self.now, job::cost(job::counted(request))) {
@@ -273,17 +277,19 @@ impl Scheduler {
         self.is_free_to_go(leaf).then_some(DispatchReason::Room)
     }
 
-    /// Whether every limit on the path is open and nobody waits at any desk of it.
+    /// Whether every limit on the path is open and nobody waits in any turn queue of it.
     fn is_free_to_go(&self, leaf: u32) -> bool {
         let mut at = leaf;
         while at != NONE {
             let node = &self.nodes[at];
-            if node.desk != NONE && self.desks[node.desk].waiting > 0 || !self.is_open(Entity::Node(at)) {
+            if node.turn_queue != NONE && self.turn_queues[node.turn_queue].waiting > 0
+                || !self.is_open(Entity::Node(at))
+            {
                 return false;
             }
             if node.group != NONE {
-                let desk = self.groups[node.group].desk;
-                if self.desks[desk].waiting > 0 || !self.is_open(Entity::Group(node.group)) {
+                let turn_queue = self.groups[node.group].turn_queue;
+                if self.turn_queues[turn_queue].waiting > 0 || !self.is_open(Entity::Group(node.group)) {
                     return false;
                 }
             }
@@ -344,8 +350,8 @@ impl Scheduler {
 
     /// The decision for a request with [`Admission::Go`].
     #[inline]
-    pub fn go(&self, job: u32, warrant: DispatchReason) -> Pick {
-        Pick { job, warrant }
+    pub fn go(&self, job: u32, reason: DispatchReason) -> Pick {
+        Pick { job, reason }
     }
 
     /// A request of [`Admission::Wait`] or `Spill` begins to wait.
@@ -398,16 +404,16 @@ impl Scheduler {
         if self.backend_full {
             return None;
         }
-        if let Some(pick) = self.pick_called() {
+        if let Some(pick) = self.pick_appointed() {
             return Some(pick);
         }
         if self.is_floor_due() {
             let (leaf, floor) = self.pick_floor()?;
-            return Some(Pick { job: self.nodes[leaf].head, warrant: DispatchReason::Floor(floor) });
+            return Some(Pick { job: self.nodes[leaf].head, reason: DispatchReason::Floor(floor) });
         }
-        let turns = self.desks[self.nodes[ROOT].desk].waiting > 0 && !self.floors.window_full;
+        let turns = self.turn_queues[self.nodes[ROOT].turn_queue].waiting > 0 && !self.floors.window_full;
         if !self.spilled.is_empty() && (self.spilled_next || !turns) {
-            return self.spilled.front().map(|&job| Pick { job, warrant: DispatchReason::Free });
+            return self.spilled.front().map(|&job| Pick { job, reason: DispatchReason::Free });
         }
         if !turns {
             return None;
@@ -423,7 +429,7 @@ impl Scheduler {
             self.root_held = (self.now, Cause::Floor);
             return None;
         }
-        Some(Pick { job, warrant: DispatchReason::Room })
+        Some(Pick { job, reason: DispatchReason::Room })
     }
 
     fn is_floor_due(&self) -> bool {

@@ -48,7 +48,7 @@ struct Names {
     /// All its names: the number of the folder, and the name in it.
     names: Vec<(u32, Arc<[u8]>)>,
     /// The name that was last reported.
-    told: String,
+    reported: String,
 }
 
 impl FileTree {
@@ -68,8 +68,8 @@ impl FileTree {
             };
             if let Some(known) = before.remove(&node.number).filter(|known| known.mark == mark) {
                 self.set_mark(node.number, mark);
-                self.following.is_stirred |= known.told != name;
-                self.following.files.insert(node.number, Names { told: name, ..known });
+                self.following.is_stirred |= known.reported != name;
+                self.following.files.insert(node.number, Names { reported: name, ..known });
                 continue;
             }
             let names = match self.entry_at(node, &name) {
@@ -80,7 +80,7 @@ impl FileTree {
                 }
             };
             self.set_mark(node.number, mark);
-            self.following.files.insert(node.number, Names { mark, names, told: name });
+            self.following.files.insert(node.number, Names { mark, names, reported: name });
         }
         if !searched.is_empty() {
             self.search(&searched);
@@ -102,10 +102,11 @@ impl FileTree {
             let mut folders = HashMap::new();
             let mut files = std::mem::take(&mut self.following.files);
             for (number, names) in &mut files {
-                let Some(name) = self.name_of(*number, names, &mut folders).filter(|name| *name != names.told) else {
+                let Some(name) = self.name_of(*number, names, &mut folders).filter(|name| *name != names.reported)
+                else {
                     continue;
                 };
-                names.told.clone_from(&name);
+                names.reported.clone_from(&name);
                 news.push(Followed { mark: names.mark, name: Some(name) });
             }
             self.following.files = files;
@@ -225,7 +226,11 @@ impl FileTree {
             Self::shown(&path)
         });
         let first = all.next()?;
-        if first == names.told { Some(first) } else { Some(all.find(|name| *name == names.told).unwrap_or(first)) }
+        if first == names.reported {
+            Some(first)
+        } else {
+            Some(all.find(|name| *name == names.reported).unwrap_or(first))
+        }
     }
 
     /// A folder's path from `top`, with a slash after each name. Each folder on the way is searched
@@ -275,7 +280,7 @@ mod tests {
         Follow { mark, node, name: name.into() }
     }
 
-    fn told(tree: &mut FileTree) -> Vec<(u32, Option<String>)> {
+    fn renames(tree: &mut FileTree) -> Vec<(u32, Option<String>)> {
         tree.take_followed().into_iter().map(|news| (news.mark, news.name)).collect()
     }
 
@@ -295,19 +300,19 @@ mod tests {
         assert_eq!((tree.owner(one), tree.owner(two), tree.owner(below)), ((7, 0), (8, 0), (0, 0)));
         file(&mut tree, below, "other");
         folder(&mut tree, below, "empty");
-        assert_eq!(told(&mut tree), []);
+        assert_eq!(renames(&mut tree), []);
         tree.rename(NOW, (a, b"below"), (b, b"moved")).unwrap();
-        assert_eq!(told(&mut tree), [named(7, "b/moved/one")]);
+        assert_eq!(renames(&mut tree), [named(7, "b/moved/one")]);
         tree.rename(NOW, (TOP, b"two"), (TOP, b"three")).unwrap();
         tree.rename(NOW, (TOP, b"three"), (TOP, b"two")).unwrap();
-        assert_eq!(told(&mut tree), []);
+        assert_eq!(renames(&mut tree), []);
         // They exchange their names by way of a third one.
         tree.rename(NOW, (below, b"one"), (TOP, b"x")).unwrap();
         tree.rename(NOW, (TOP, b"two"), (below, b"one")).unwrap();
         tree.rename(NOW, (TOP, b"x"), (TOP, b"two")).unwrap();
-        assert_eq!(told(&mut tree), [named(7, "two"), named(8, "b/moved/one")]);
+        assert_eq!(renames(&mut tree), [named(7, "two"), named(8, "b/moved/one")]);
         tree.rename(NOW, (TOP, b"two"), (TOP, b"\xff\n%")).unwrap();
-        assert_eq!(told(&mut tree), [named(7, "%FF%0A%")]);
+        assert_eq!(renames(&mut tree), [named(7, "%FF%0A%")]);
     }
 
     /// A file is gone with its last name, or when another one replaces it; until then it is
@@ -318,16 +323,16 @@ mod tests {
         let (one, two) = (file(&mut tree, TOP, "one"), file(&mut tree, TOP, "two"));
         tree.link(NOW, one, TOP, b"before").unwrap();
         tree.follow(vec![follow(7, one, "one"), follow(8, two, "two")]);
-        assert_eq!(told(&mut tree), [], "it has that name");
+        assert_eq!(renames(&mut tree), [], "it has that name");
         tree.link(NOW, one, TOP, b"after").unwrap();
         tree.remove(NOW, TOP, b"one").unwrap();
-        assert_eq!(told(&mut tree), [named(7, "before")]);
+        assert_eq!(renames(&mut tree), [named(7, "before")]);
         tree.remove(NOW, TOP, b"before").unwrap();
-        assert_eq!(told(&mut tree), [named(7, "after")]);
+        assert_eq!(renames(&mut tree), [named(7, "after")]);
         let other = file(&mut tree, TOP, "other");
         tree.rename(NOW, (TOP, b"other"), (TOP, b"after")).unwrap();
         tree.remove(NOW, TOP, b"two").unwrap();
-        assert_eq!(told(&mut tree), [(7, None), (8, None)]);
+        assert_eq!(renames(&mut tree), [(7, None), (8, None)]);
         assert_eq!((tree.owner(other), tree.owner(one)), ((0, 0), (0, 0)));
     }
 
@@ -341,10 +346,10 @@ mod tests {
         let (one, two) = (file(&mut tree, deep, "one"), file(&mut tree, TOP, "two"));
         let stale = NodeId { generation: two.generation + 1, ..two };
         tree.follow(vec![follow(7, one, "elsewhere"), follow(8, stale, "two"), follow(9, deep, "q/deep")]);
-        assert_eq!(told(&mut tree), [(8, None), (9, None), named(7, "deep/one")]);
+        assert_eq!(renames(&mut tree), [(8, None), (9, None), named(7, "deep/one")]);
         assert_eq!((tree.owner(one), tree.owner(two)), ((7, realm.number), (0, 0)));
         tree.rename(NOW, (TOP, b"q"), (TOP, b"r")).unwrap();
-        assert_eq!(told(&mut tree), [], "a realm's own name is no part of it");
+        assert_eq!(renames(&mut tree), [], "a realm's own name is no part of it");
         tree.follow(vec![follow(8, two, "two")]);
         assert_eq!((tree.owner(one), tree.owner(two)), ((0, realm.number), (8, 0)));
         assert_eq!(tree.file_at("/r/deep/one"), Ok(one));

@@ -24,7 +24,7 @@ pub(crate) struct ImageWriter {
     bytes: Vec<u8>,
     phase: Phase,
     /// A command of it is in progress.
-    flying: bool,
+    in_flight: bool,
 }
 
 /// What is added next.
@@ -69,9 +69,9 @@ impl FileTree {
                 log_at: journal.at,
             };
             let (cursor, bytes, phase) = (Cursor::Node(0), Vec::new(), Phase::Pieces);
-            self.image = Some(ImageWriter { head, cursor, bytes, phase, flying: false });
+            self.image = Some(ImageWriter { head, cursor, bytes, phase, in_flight: false });
         }
-        if let Some(mut image) = self.image.take_if(|image| !image.flying) {
+        if let Some(mut image) = self.image.take_if(|image| !image.in_flight) {
             self.step_phase(&mut image);
             self.image = Some(image);
         }
@@ -111,12 +111,12 @@ impl FileTree {
                 self.command(Job::Image, |token| TreeCommand::Write { token, at: HEADS[which], bytes, durable: true });
             }
         }
-        image.flying = true;
+        image.in_flight = true;
     }
 
     pub(crate) fn image_done(&mut self, result: Result<(), Fault>) {
         let Some(mut image) = self.image.take() else { return };
-        image.flying = false;
+        image.in_flight = false;
         match (image.phase, result) {
             // The head may have been written, so its image must not be overwritten.
             (Phase::Head, Err(fault)) if fault != Fault::NoSpace => self.failed = true,

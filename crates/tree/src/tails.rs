@@ -14,7 +14,7 @@ use std::collections::VecDeque;
 #[derive(Debug, Default)]
 pub(crate) struct Tails {
     waiting: VecDeque<Tail>,
-    flying: bool,
+    in_flight: bool,
     next: u64,
     ended: Vec<TailEnded>,
 }
@@ -57,14 +57,14 @@ impl FileTree {
     }
 
     pub(crate) fn step_tails(&mut self) {
-        while !self.tails.flying
+        while !self.tails.in_flight
             && let Some(tail) = self.tails.waiting.front().copied()
             && (self.failed || self.tickets.are_over(tail.ticket))
         {
             let size = tail.set.size.unwrap_or(0);
             match self.tail_of(tail.node, size) {
                 Some((at, len)) if !self.failed => {
-                    self.tails.flying = true;
+                    self.tails.in_flight = true;
                     self.command(Job::Tail, |token| TreeCommand::Zero { token, at, len, durable: true });
                 }
                 _ => self.end_tail(Ok(())),
@@ -73,7 +73,7 @@ impl FileTree {
     }
 
     pub(crate) fn tail_done(&mut self, result: Result<(), Fault>) {
-        self.tails.flying = false;
+        self.tails.in_flight = false;
         self.end_tail(result);
     }
 

@@ -49,7 +49,7 @@ impl Flight {
         Flight { queue, token, job, moved: 0, cancelled: false, waits: false, polls: false, room: false, gather: None }
     }
 
-    /// Marks all its buffers as flying. If one of them has no memory, none is marked.
+    /// Marks all its buffers as in flight. If one of them has no memory, none is marked.
     pub(crate) fn fly(&self, slab: &Slab) -> Result<(), Failure> {
         if self.bufs().any(block::Buf::is_nothing) {
             return Err(Failure::Os(Errno(libc::EFAULT)));
@@ -80,7 +80,7 @@ impl Flight {
     }
 
     /// The next operation to start. An `Err` ends the request without one. The buffers must be
-    /// flying.
+    /// in flight.
     pub(crate) fn operation(
         &mut self,
         files: &Files,

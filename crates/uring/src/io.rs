@@ -442,9 +442,9 @@ impl Core {
         let Core { engine, flights, files, gathers, .. } = self;
         match flights.get(key).operation(files, slab, gathers) {
             // SAFETY: until the outcome for `key` is reaped, the flight stays in the table. It owns
-            // the message and the gather list; its buffers are flying, so the slab lets nobody else
-            // access them; the memory lives as long as `Shared`, whose drop waits for all flights;
-            // and its file is held open.
+            // the message and the gather list; its buffers are in flight, so the slab lets nobody
+            // else access them; the memory lives as long as `Shared`, whose drop waits for all
+            // flights; and its file is held open.
             Ok(operation) => unsafe { engine.start(key, operation) },
             Err(result) => self.end(key, result, None, slab),
         }

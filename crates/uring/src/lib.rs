@@ -8,8 +8,8 @@
 //! ```
 //!
 //! Why it is safe: while the kernel works on a request, the in-flight table owns everything that
-//! the request points to. The buffer's slot is marked as flying and cannot be accessed, the message
-//! is held, and the file cannot be closed. The table releases them only when the kernel has
+//! the request points to. The buffer's slot is marked as in flight and cannot be accessed, the
+//! message is held, and the file cannot be closed. The table releases them only when the kernel has
 //! reported the end, and dropping the last handle first waits for all requests.
 //!
 //! This is the only crate with `unsafe`, so it also has the other calls that need the C library:

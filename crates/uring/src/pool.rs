@@ -19,7 +19,7 @@ use crate::operation::{Key, Operation, Outcome, Wait};
 use crate::{Clock, IoError, Waker};
 
 pub(crate) struct Pool {
-    desk: Arc<Desk>,
+    shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
     /// Disk operations prepared since the last enter.
     fresh: Vec<Task>,
@@ -41,14 +41,14 @@ struct Waiting {
 }
 
 /// State shared by the worker and its threads.
-struct Desk {
-    state: Mutex<DeskState>,
+struct Shared {
+    state: Mutex<SharedState>,
     work: Condvar,
     waker: Waker,
 }
 
 #[derive(Default)]
-struct DeskState {
+struct SharedState {
     tasks: VecDeque<Task>,
     done: Vec<Outcome>,
     stop: bool,
@@ -66,9 +66,9 @@ unsafe impl Send for Task {}
 
 impl Pool {
     pub(crate) fn open(threads: u32, clock: Clock, waker: Waker) -> Result<Pool, IoError> {
-        let desk = Arc::new(Desk { state: Mutex::default(), work: Condvar::new(), waker: waker.clone() });
+        let shared = Arc::new(Shared { state: Mutex::default(), work: Condvar::new(), waker: waker.clone() });
         let mut pool = Pool {
-            desk,
+            shared,
             threads: Vec::new(),
             fresh: Vec::new(),
             waiting: Vec::new(),
@@ -78,10 +78,10 @@ impl Pool {
             waker,
         };
         for number in 0..threads {
-            let desk = Arc::clone(&pool.desk);
+            let shared = Arc::clone(&pool.shared);
             let thread = Builder::new()
                 .name(format!("disk-{number}"))
-                .spawn(move || desk.serve())
+                .spawn(move || shared.serve())
                 .map_err(|cause| IoError::Os { call: "starting a thread for disk I/O", cause })?;
             pool.threads.push(thread);
         }
@@ -104,7 +104,7 @@ impl Pool {
         self.fresh.retain(|task| task.key != key);
         let mut removed = self.waiting.len() + self.fresh.len() < before;
         if !removed {
-            let tasks = &mut self.desk.lock().tasks;
+            let tasks = &mut self.shared.lock().tasks;
             if let Some(place) = tasks.iter().position(|task| task.key == key) {
                 tasks.remove(place);
                 removed = true;
@@ -118,14 +118,14 @@ impl Pool {
     pub(crate) fn enter(&mut self, wait: Wait) {
         self.hand_over();
         self.attempt(|waiting| std::mem::take(&mut waiting.fresh));
-        let something_ended = !self.ended.is_empty() || !self.desk.lock().done.is_empty();
+        let something_ended = !self.ended.is_empty() || !self.shared.lock().done.is_empty();
         let wait = if something_ended { Wait::Look } else { wait };
         self.poll(wait);
     }
 
     pub(crate) fn reap(&mut self, out: &mut Vec<Outcome>) {
         out.append(&mut self.ended);
-        out.append(&mut self.desk.lock().done);
+        out.append(&mut self.shared.lock().done);
     }
 
     /// Queues the new disk operations for the threads.
@@ -134,9 +134,9 @@ impl Pool {
             return;
         }
         let count = self.fresh.len();
-        self.desk.lock().tasks.extend(self.fresh.drain(..));
+        self.shared.lock().tasks.extend(self.fresh.drain(..));
         for _ in 0..count.min(self.threads.len()) {
-            self.desk.work.notify_one();
+            self.shared.work.notify_one();
         }
     }
 
@@ -214,8 +214,8 @@ impl Pool {
 impl Drop for Pool {
     /// The owner has waited for all operations, so the threads are idle.
     fn drop(&mut self) {
-        self.desk.lock().stop = true;
-        self.desk.work.notify_all();
+        self.shared.lock().stop = true;
+        self.shared.work.notify_all();
         for thread in self.threads.drain(..) {
             // A thread that panicked has printed why.
             let _ = thread.join();
@@ -223,10 +223,10 @@ impl Drop for Pool {
     }
 }
 
-impl Desk {
+impl Shared {
     /// Locks the state. No thread panics while it holds the lock, so it cannot be poisoned.
-    fn lock(&self) -> MutexGuard<'_, DeskState> {
-        self.state.lock().expect("no thread panics at the desk")
+    fn lock(&self) -> MutexGuard<'_, SharedState> {
+        self.state.lock().expect("no thread panics with the lock held")
     }
 
     /// The main loop of a thread.
@@ -234,7 +234,7 @@ impl Desk {
         let mut state = self.lock();
         while !state.stop {
             let Some(Task { key, operation }) = state.tasks.pop_front() else {
-                state = self.work.wait(state).expect("no thread panics at the desk");
+                state = self.work.wait(state).expect("no thread panics with the lock held");
                 continue;
             };
             drop(state);

@@ -6,7 +6,7 @@
 //!
 //! ```text
 //!           take                 fly                       lend
-//!   Free ─────────►  Out  ─────────────►  Flying   Out ◄────────► Lent (n readers, or one writer)
+//!   Free ─────────►  Out  ─────────────► InFlight  Out ◄────────► Lent (n readers, or one writer)
 //!        ◄─────────       ◄─────────────
 //!           give                 land
 //! ```
@@ -85,7 +85,7 @@ enum State {
     /// Held, and being written by the holder.
     Written,
     /// In use by the kernel.
-    Flying,
+    InFlight,
     /// Held, and a view: such bytes as it may show are elsewhere.
     Standing,
     /// A view that the kernel is sending: its bytes are elsewhere.
@@ -270,7 +270,7 @@ impl Slab {
     /// # Panics
     /// If the buffer is not out of this slab, reaches beyond its slot, or is in use.
     pub(crate) fn fly(&self, buf: &Buf) {
-        self.change(buf, State::Out(0), State::Flying);
+        self.change(buf, State::Out(0), State::InFlight);
     }
 
     /// Does the same for bytes that the kernel only reads. They may be those of the slot's view.
@@ -280,7 +280,7 @@ impl Slab {
     pub(crate) fn leave(&self, buf: &Buf) {
         match self.slot(buf).get().state {
             State::Standing => self.change(buf, State::Standing, State::Leaving),
-            _ => self.change(buf, State::Out(0), State::Flying),
+            _ => self.change(buf, State::Out(0), State::InFlight),
         };
     }
 
@@ -288,7 +288,7 @@ impl Slab {
     pub(crate) fn land(&self, buf: &Buf) {
         let slot = self.slot(buf).get();
         if slot.state != State::Leaving {
-            self.change(buf, State::Flying, State::Out(0));
+            self.change(buf, State::InFlight, State::Out(0));
             return;
         }
         let mut views = self.views.borrow_mut();
@@ -379,9 +379,9 @@ impl Slab {
         Ok(())
     }
 
-    /// Where the bytes of a flying buffer are in its slot, from byte `skip` of it on.
+    /// Where the bytes of a buffer in flight are in its slot, from byte `skip` of it on.
     pub(crate) fn memory(&self, buf: &Buf, skip: u32) -> Memory {
-        debug_assert!(matches!(self.slot(buf).get().state, State::Flying | State::Leaving));
+        debug_assert!(matches!(self.slot(buf).get().state, State::InFlight | State::Leaving));
         assert!(skip <= buf.len());
         let offset = self.offset(buf) + skip as usize;
         let fixed = (offset < self.registered).then_some((offset / REGISTERED_CHUNK) as u16);
@@ -391,8 +391,8 @@ impl Slab {
         Memory { start, len: buf.len() - skip, fixed }
     }
 
-    /// Where the bytes of a buffer that is flying or leaving are, from its byte `skip` on, piece by
-    /// piece and in order, for reading only. `add` returns whether it wants another piece. The
+    /// Where the bytes of a buffer that is in flight or leaving are, from its byte `skip` on, piece
+    /// by piece and in order, for reading only. `add` returns whether it wants another piece. The
     /// result says whether the bytes may change while they are there.
     ///
     /// # Panics

@@ -7,7 +7,7 @@ use super::Scheduler;
 use super::floor::{FloorControl, Spot};
 use super::limit::Limit;
 use super::node::{Entity, Group, Node, Place, ROOT};
-use super::turn::{Desk, Seat};
+use super::turns::{Position, TurnQueue};
 use crate::edit::{Ceiling, Edit, EditError, Floor, GroupId, Limits};
 use crate::slab::NONE;
 
@@ -40,7 +40,7 @@ impl Scheduler {
         self.recall_spilled();
         let is = self.limit_with_a_rate(edit);
         if is != was {
-            self.charge_promised(is);
+            self.charge_appointed(is);
         }
         self.bring_appointments_forward();
         Ok(())
@@ -75,11 +75,11 @@ impl Scheduler {
         let node = self.nodes.add(Node::new(object, above));
         self.objects.set(object.0, node);
         self.nodes[above].children += 1;
-        if self.nodes[above].desk == NONE {
-            self.nodes[above].desk = self.desks.add(Desk::default());
-            self.set_price(self.nodes[above].desk, self.nodes[above].limit);
-            if self.nodes[above].queued > 0 && !self.nodes[above].called {
-                self.sit_own(above);
+        if self.nodes[above].turn_queue == NONE {
+            self.nodes[above].turn_queue = self.turn_queues.add(TurnQueue::default());
+            self.set_price(self.nodes[above].turn_queue, self.nodes[above].limit);
+            if self.nodes[above].queued > 0 && !self.nodes[above].appointed {
+                self.join_own(above);
             }
         }
         Ok(())
@@ -98,9 +98,9 @@ impl Scheduler {
         self.free_floor(node);
         let limit = std::mem::replace(&mut self.nodes[node].limit, NONE);
         self.free_limit(limit);
-        let desk = std::mem::replace(&mut self.nodes[node].desk, NONE);
-        if desk != NONE {
-            self.desks.free(desk);
+        let turn_queue = std::mem::replace(&mut self.nodes[node].turn_queue, NONE);
+        if turn_queue != NONE {
+            self.turn_queues.free(turn_queue);
         }
         self.objects.set(object.0, NONE);
         let parent = self.nodes[node].parent;
@@ -127,7 +127,7 @@ impl Scheduler {
         let limit = self.nodes[node].limit;
         if limit != NONE {
             self.limits[limit].set(self.now, ceiling, self.settings.tolerance);
-            self.set_price(self.nodes[node].desk, limit);
+            self.set_price(self.nodes[node].turn_queue, limit);
         }
         self.reopen(Entity::Node(node));
     }
@@ -211,20 +211,20 @@ impl Scheduler {
             return Err(EditError::GroupExists(group));
         }
         check(limits)?;
-        let desk = self.desks.add(Desk::default());
+        let turn_queue = self.turn_queues.add(TurnQueue::default());
         let slot = self.groups.add(Group {
             id: group,
             dead: false,
             limits,
             limit: NONE,
-            desk,
+            turn_queue,
             members: 0,
-            seat: Seat::default(),
+            position: Position::default(),
             place: Place::Out,
         });
         let limit = self.add_limit(Entity::Group(slot));
         self.limits[limit].set(self.now, limits.ceiling, self.settings.tolerance);
-        self.set_price(desk, limit);
+        self.set_price(turn_queue, limit);
         self.groups[slot].limit = limit;
         self.group_index.set(group.0, slot);
         Ok(())
@@ -239,7 +239,7 @@ impl Scheduler {
         }
         let limit = self.groups[slot].limit;
         self.limits[limit].set(self.now, limits.ceiling, self.settings.tolerance);
-        self.set_price(self.groups[slot].desk, limit);
+        self.set_price(self.groups[slot].turn_queue, limit);
         self.reopen(Entity::Group(slot));
         Ok(())
     }
@@ -250,7 +250,7 @@ impl Scheduler {
             return Err(EditError::HasMembers(group));
         }
         self.free_limit(self.groups[slot].limit);
-        self.desks.free(self.groups[slot].desk);
+        self.turn_queues.free(self.groups[slot].turn_queue);
         self.group_index.set(group.0, NONE);
         self.groups[slot].dead = true;
         self.groups.free(slot);
@@ -274,7 +274,7 @@ impl Scheduler {
             self.leave(entity);
         }
         self.nodes[node].group = group;
-        self.nodes[node].group_seat = Seat::default();
+        self.nodes[node].group_position = Position::default();
         for (slot, joined) in [(old, false), (group, true)] {
             if slot != NONE {
                 let members = &mut self.groups[slot].members;
@@ -306,10 +306,10 @@ impl Scheduler {
         Ok(())
     }
 
-    /// A turn at a desk costs what its owner's limit counts.
-    fn set_price(&mut self, desk: u32, limit: u32) {
-        if desk != NONE && limit != NONE {
-            self.desks[desk].price = self.limits[limit].price();
+    /// A turn costs what its owner's limit counts.
+    fn set_price(&mut self, turn_queue: u32, limit: u32) {
+        if turn_queue != NONE && limit != NONE {
+            self.turn_queues[turn_queue].price = self.limits[limit].price();
         }
     }
 

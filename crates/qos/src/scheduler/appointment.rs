@@ -28,7 +28,7 @@ use crate::slab::NONE;
 const MISSES_MAX: u8 = 4;
 
 /// What the limits on a path allow together.
-struct Together {
+struct JointLimits {
     /// When all of them are open.
     open: Time,
     /// The latest time that a charge may be dated without any of them losing rate.
@@ -36,11 +36,11 @@ struct Together {
 }
 
 impl Scheduler {
-    /// When a node can go whose turn it is at a desk, but which its group or a limit above holds.
-    /// `None` if that may not be promised.
-    pub(super) fn may_promise(&mut self, node: u32, desk_of: Entity) -> Option<Time> {
-        let together = self.together(node, desk_of)?;
-        let by_group = matches!(desk_of, Entity::Group(_));
+    /// When a node can go whose turn it is in a turn queue, but which its group or a limit above
+    /// holds. `None` if that may not be promised.
+    pub(super) fn may_appoint(&mut self, node: u32, queue_of: Entity) -> Option<Time> {
+        let together = self.together(node, queue_of)?;
+        let by_group = matches!(queue_of, Entity::Group(_));
         let misses = self.nodes[node].misses;
         if together.open > together.latest && (!by_group || misses < MISSES_MAX) {
             self.nodes[node].misses = misses.saturating_add(u8::from(by_group));
@@ -53,18 +53,18 @@ impl Scheduler {
     /// Combines the limits from a node's group up to the root. `None` if it is not this node's turn
     /// everywhere, if it is not known when a limit opens, or if no limit above the node competes
     /// with its group's.
-    fn together(&self, node: u32, desk_of: Entity) -> Option<Together> {
-        let mut together = Together { open: self.now, latest: Time::MAX };
-        let by_group = matches!(desk_of, Entity::Group(_));
+    fn together(&self, node: u32, queue_of: Entity) -> Option<JointLimits> {
+        let mut together = JointLimits { open: self.now, latest: Time::MAX };
+        let by_group = matches!(queue_of, Entity::Group(_));
         let group = self.nodes[node].group;
         self.add_limit_to(&mut together, Entity::Group(group))?;
-        if !by_group && !self.is_in_turn(self.nodes[node].group_seat.tag, self.groups[group].desk) {
+        if !by_group && !self.is_in_turn(self.nodes[node].group_position.tag, self.groups[group].turn_queue) {
             return None;
         }
         let (mut at, mut paced) = (node, false);
         while self.nodes[at].parent != ROOT {
             let parent = self.nodes[at].parent;
-            if by_group && !self.is_in_turn(self.nodes[at].seat.tag, self.nodes[parent].desk) {
+            if by_group && !self.is_in_turn(self.nodes[at].position.tag, self.nodes[parent].turn_queue) {
                 return None;
             }
             at = parent;
@@ -78,7 +78,7 @@ impl Scheduler {
 
     /// Adds a limit; returns whether it has a rate. `None` for one that opens with a completion,
     /// whose time nobody knows.
-    fn add_limit_to(&self, together: &mut Together, entity: Entity) -> Option<bool> {
+    fn add_limit_to(&self, together: &mut JointLimits, entity: Entity) -> Option<bool> {
         let limit = self.limit_of(entity);
         if limit == NONE {
             return Some(false);
@@ -94,17 +94,17 @@ impl Scheduler {
         Some(limit.has_rate())
     }
 
-    /// Whether a waiter with this tag need not let anybody at the desk go first.
-    fn is_in_turn(&self, tag: u64, desk: u32) -> bool {
-        let desk = &self.desks[desk];
-        desk.waiting == 0 || desk.tag_on_arrival(tag, self.slack()) <= desk.now
+    /// Whether a waiter with this tag need not let anybody in the turn queue go first.
+    fn is_in_turn(&self, tag: u64, turn_queue: u32) -> bool {
+        let turn_queue = &self.turn_queues[turn_queue];
+        turn_queue.waiting == 0 || turn_queue.tag_on_arrival(tag, self.slack()) <= turn_queue.now
     }
 
     /// Promises the first request of an object's queue that time, and charges its turns and its
     /// limits.
     pub(super) fn appoint(&mut self, leaf: u32, at: Time) {
         let bytes = self.jobs[self.nodes[leaf].head].bytes;
-        self.charge_turns(leaf, bytes, DispatchReason::Called);
+        self.charge_turns(leaf, bytes, DispatchReason::Appointed);
         let mut node = leaf;
         while node != NONE {
             let (group, parent) = (self.nodes[node].group, self.nodes[node].parent);
@@ -114,10 +114,10 @@ impl Scheduler {
             }
             node = parent;
         }
-        if self.nodes[leaf].desk != NONE {
-            self.stand_own(leaf);
+        if self.nodes[leaf].turn_queue != NONE {
+            self.leave_own(leaf);
         }
-        self.nodes[leaf].called = true;
+        self.nodes[leaf].appointed = true;
         if !self.has_work(Entity::Node(leaf)) {
             self.leave(Entity::Node(leaf));
         }
@@ -134,13 +134,13 @@ impl Scheduler {
     }
 
     /// After an edit that put one more limit on a path: charges it for the appointments beneath it.
-    pub(super) fn charge_promised(&mut self, limit: u32) {
+    pub(super) fn charge_appointed(&mut self, limit: u32) {
         if limit == NONE {
             return;
         }
         for entry in self.appointments.entries() {
             let node = &self.nodes[entry.id];
-            if node.called && node.appointment == entry.seq && self.is_beneath(entry.id, limit) {
+            if node.appointed && node.appointment == entry.seq && self.is_beneath(entry.id, limit) {
                 let bytes = self.jobs[node.head].bytes;
                 self.reserve(limit, Time::from_nanos(entry.key), bytes);
             }
@@ -165,7 +165,7 @@ impl Scheduler {
         let entries: Vec<Entry> = std::iter::from_fn(|| self.appointments.pop()).collect();
         for entry in entries {
             let node = &self.nodes[entry.id];
-            if node.called && node.appointment == entry.seq {
+            if node.appointed && node.appointment == entry.seq {
                 let key = entry.key.min(self.all_open(entry.id).as_nanos());
                 self.appointments.push(Entry { key, ..entry });
             }
@@ -188,12 +188,12 @@ impl Scheduler {
     }
 
     /// The first request whose appointment has come.
-    pub(super) fn pick_called(&mut self) -> Option<Pick> {
+    pub(super) fn pick_appointed(&mut self) -> Option<Pick> {
         loop {
             let entry = self.appointments.peek().filter(|entry| entry.key <= self.now.as_nanos())?;
             let node = &self.nodes[entry.id];
-            if node.called && node.appointment == entry.seq {
-                return Some(Pick { job: node.head, warrant: DispatchReason::Called });
+            if node.appointed && node.appointment == entry.seq {
+                return Some(Pick { job: node.head, reason: DispatchReason::Appointed });
             }
             // Its queue was cancelled; what was charged for it is lost.
             self.appointments.pop();
@@ -201,9 +201,9 @@ impl Scheduler {
     }
 
     /// The request with the appointment went; the rest of its queue waits as usual again.
-    pub(super) fn kept_appointment(&mut self, leaf: u32) {
+    pub(super) fn end_appointment(&mut self, leaf: u32) {
         self.appointments.pop();
-        self.nodes[leaf].called = false;
+        self.nodes[leaf].appointed = false;
         if self.nodes[leaf].queued > 0 {
             self.queue_filled(leaf);
         }

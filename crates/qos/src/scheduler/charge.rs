@@ -6,7 +6,7 @@ use block::{Cause, LimitKind, Request, Ticket, Time};
 use super::job::{self, Stage};
 use super::limit::Limit;
 use super::node::{Entity, Place, ROOT};
-use super::turn::Turn;
+use super::turns::Turn;
 use super::{DispatchReason, Pick, Scheduler};
 use crate::slab::NONE;
 
@@ -17,7 +17,7 @@ struct Charge {
     /// The epoch at which the request was accepted: counts that began later leave it out.
     epoch: u32,
     /// The limits were charged already, when its appointment was made.
-    called: bool,
+    appointed: bool,
 }
 
 /// The limit that opened last while a request waited: its number, or [`NONE`], and its kind then.
@@ -55,22 +55,22 @@ impl Scheduler {
         let job = &mut self.jobs[pick.job];
         let (leaf, bytes, cost) = (job.node, job.bytes, job::cost(job.bytes));
         (job.started, job.ticket) = (now, ticket);
-        job.best_effort = !matches!(pick.warrant, DispatchReason::Floor(_));
-        let was = std::mem::replace(&mut job.stage, Stage::Flying);
+        job.best_effort = !matches!(pick.reason, DispatchReason::Floor(_));
+        let was = std::mem::replace(&mut job.stage, Stage::InFlight);
         let (kind, best_effort) = (job.kind, job.best_effort);
-        self.flying += 1;
+        self.in_flight += 1;
         self.floors.started(now, cost, best_effort);
         if let Some(meter) = self.meter_of(pick.job) {
             meter.dispatched(kind, bytes);
         }
-        if pick.warrant != DispatchReason::Free || was != Stage::Open {
+        if pick.reason != DispatchReason::Free || was != Stage::Open {
             self.charge(pick, was, leaf, bytes);
         }
     }
 
     fn charge(&mut self, pick: Pick, was: Stage, leaf: u32, bytes: u64) {
-        if was == Stage::Queued && pick.warrant != DispatchReason::Called {
-            self.charge_turns(leaf, bytes, pick.warrant);
+        if was == Stage::Queued && pick.reason != DispatchReason::Appointed {
+            self.charge_turns(leaf, bytes, pick.reason);
         }
         let latest = self.charge_path(pick, leaf, bytes);
         match was {
@@ -79,8 +79,8 @@ impl Scheduler {
             _ => return,
         }
         self.spilled_next = was == Stage::Queued;
-        if pick.warrant == DispatchReason::Called {
-            self.kept_appointment(leaf);
+        if pick.reason == DispatchReason::Appointed {
+            self.end_appointment(leaf);
         }
         self.book_wait(pick.job, latest);
     }
@@ -88,10 +88,10 @@ impl Scheduler {
     /// Charges the limits from the leaf up, and the floors too if one of them sent the request.
     fn charge_path(&mut self, pick: Pick, leaf: u32, bytes: u64) -> Latest {
         let job = &self.jobs[pick.job];
-        let called = pick.warrant == DispatchReason::Called;
-        let charge = Charge { bytes, epoch: job.epoch, called };
+        let appointed = pick.reason == DispatchReason::Appointed;
+        let charge = Charge { bytes, epoch: job.epoch, appointed };
         let mut latest = Latest::since(job.arrived);
-        let by_floor = matches!(pick.warrant, DispatchReason::Floor(_));
+        let by_floor = matches!(pick.reason, DispatchReason::Floor(_));
         let mut at = leaf;
         while at != NONE {
             let node = &self.nodes[at];
@@ -112,39 +112,39 @@ impl Scheduler {
         latest
     }
 
-    /// Charges the turns at all desks on the path of a request that waited.
-    pub(super) fn charge_turns(&mut self, leaf: u32, bytes: u64, warrant: DispatchReason) {
+    /// Charges the turns in all turn queues on the path of a request that waited.
+    pub(super) fn charge_turns(&mut self, leaf: u32, bytes: u64, reason: DispatchReason) {
         // Up to the node whose floor sent it, the request went by its turn; from there up, ahead of
         // its turn.
         let mut turn = Turn { bytes, slack: self.slack(), by_turn: true };
-        let own = self.nodes[leaf].desk;
+        let own = self.nodes[leaf].turn_queue;
         if own != NONE {
-            let mut seat = self.desks[own].own;
-            self.desks[own].charge(&mut seat, turn);
-            self.desks[own].own = seat;
+            let mut position = self.turn_queues[own].own;
+            self.turn_queues[own].charge(&mut position, turn);
+            self.turn_queues[own].own = position;
         }
         let mut at = leaf;
         while at != ROOT {
-            turn.by_turn &= warrant != DispatchReason::Floor(at);
+            turn.by_turn &= reason != DispatchReason::Floor(at);
             let node = &mut self.nodes[at];
             let (group, parent) = (node.group, node.parent);
             if group != NONE {
                 self.charge_group_turn(group, at, turn);
             }
-            let desk = self.nodes[parent].desk;
-            self.desks[desk].serve(&mut self.nodes[at].seat, turn, &mut self.seq);
+            let turn_queue = self.nodes[parent].turn_queue;
+            self.turn_queues[turn_queue].serve(&mut self.nodes[at].position, turn, &mut self.seq);
             at = parent;
         }
     }
 
-    /// Charges a member's turn at its group's desk, and the group's turn at the root's desk if the
-    /// request came that way.
+    /// Charges a member's turn in its group's turn queue, and the group's turn in the root's turn
+    /// queue if the request came that way.
     fn charge_group_turn(&mut self, group: u32, member: u32, turn: Turn) {
         let record = &mut self.groups[group];
-        self.desks[record.desk].serve(&mut self.nodes[member].group_seat, turn, &mut self.seq);
+        self.turn_queues[record.turn_queue].serve(&mut self.nodes[member].group_position, turn, &mut self.seq);
         if self.nodes[member].place == Place::Group {
-            let root = self.nodes[ROOT].desk;
-            self.desks[root].serve(&mut record.seat, turn, &mut self.seq);
+            let root = self.nodes[ROOT].turn_queue;
+            self.turn_queues[root].serve(&mut record.position, turn, &mut self.seq);
         }
     }
 
@@ -152,14 +152,14 @@ impl Scheduler {
     fn charge_limit(&mut self, number: u32, charge: Charge, latest: &mut Latest) {
         let limit = &mut self.limits[number];
         latest.note(number, limit);
-        if !charge.called {
+        if !charge.appointed {
             limit.reserve(self.now, charge.bytes);
         }
         if limit.record(self.bin, charge.bytes) {
             self.passed.push(number);
         }
         if limit.has_depth() {
-            limit.count_flying(charge.epoch, 1);
+            limit.count_in_flight(charge.epoch, 1);
         }
         if !limit.floors.is_empty() {
             self.call_parked(number);
@@ -236,7 +236,7 @@ impl Scheduler {
         self.backend_full = true;
         self.root_held = (self.now, Cause::Backend);
         if fresh {
-            self.wait(pick.job, request, pick.warrant == DispatchReason::Free);
+            self.wait(pick.job, request, pick.reason == DispatchReason::Free);
         } else {
             self.keep(pick.job, request);
         }

@@ -22,7 +22,7 @@ impl Scheduler {
     #[inline]
     pub fn finish(&mut self, completion: &mut Completion) {
         let (slot, age) = Job::of_token(completion.tag);
-        let known = self.jobs.get(slot).is_some_and(|j| j.age == age && j.stage == Stage::Flying);
+        let known = self.jobs.get(slot).is_some_and(|j| j.age == age && j.stage == Stage::InFlight);
         assert!(known, "the inner target completed a request that is not in flight");
         let job = &mut self.jobs[slot];
         job.stage = Stage::Ended;
@@ -36,7 +36,7 @@ impl Scheduler {
         }
         let response = completion.end.since(job.arrived);
         let served = Served { bytes: job.bytes, service: took, response };
-        self.flying -= 1;
+        self.in_flight -= 1;
         self.backend_full = false;
         self.pace.count(self.now, job.bytes);
         let (cost, best_effort) = (job::cost(job.bytes), job.best_effort);
@@ -55,7 +55,7 @@ impl Scheduler {
         let (slot, age) = Job::of_token(ticket.0);
         let job = self.jobs.get(slot).filter(|j| j.age == age)?;
         match job.stage {
-            Stage::Flying => return Some(job.ticket),
+            Stage::InFlight => return Some(job.ticket),
             Stage::Queued | Stage::Spilled => self.end_unsent(slot),
             Stage::Open | Stage::Ended => {}
         }
@@ -149,7 +149,7 @@ impl Scheduler {
                 self.guarantees[floor].count(served);
             }
             if limit != NONE && served.is_some() && self.limits[limit].has_depth() {
-                self.limits[limit].count_flying(epoch, -1);
+                self.limits[limit].count_in_flight(epoch, -1);
                 if self.limits[limit].is_open(self.now) {
                     self.release(Entity::Node(at));
                 }

@@ -4,7 +4,7 @@
 use block::{Span, Time};
 
 use super::constants::{round, scale};
-use super::turn::OPERATION;
+use super::turns::OPERATION;
 
 /// A request that the backend completed.
 #[derive(Clone, Copy, Debug)]

@@ -18,7 +18,7 @@ pub(crate) enum Stage {
     /// No policy applies to it, but the backend would not take it.
     Spilled,
     /// In flight in the inner target.
-    Flying,
+    InFlight,
 }
 
 /// One accepted request. A slot is reused without being cleared: each stage sets what it needs on

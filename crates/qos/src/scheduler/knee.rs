@@ -31,7 +31,7 @@ use super::constants::{search, size, surplus};
 use super::corrections::{Correction, Corrections};
 use super::flow::{End, Stream};
 use super::round::Round;
-use super::turn::OPERATION;
+use super::turns::OPERATION;
 
 /// The search for the knee. Costs are in operations.
 #[derive(Debug)]

@@ -5,7 +5,7 @@ use block::{LimitKind, Span, Time};
 use super::node::{Entity, Waiter};
 use super::report::Interval;
 use super::trace::Trace;
-use super::turn::Price;
+use super::turns::Price;
 use crate::account::{Bin, Passed, Tally};
 use crate::clock::Clock;
 use crate::edit::{Burst, Ceiling};
@@ -51,8 +51,8 @@ struct Rest {
     timer_at: Time,
     /// Requests in flight at most, and now, for nodes whose children take turns without a rate.
     depth_max: u32,
-    flying: u32,
-    /// Requests accepted before this epoch are not counted in `flying`.
+    in_flight: u32,
+    /// Requests accepted before this epoch are not counted in `in_flight`.
     since: u32,
     /// For how long in an account's interval it was open and its waiters were not let go, and which
     /// interval that is.
@@ -74,7 +74,7 @@ impl Default for Rest {
             tally: Tally::default(),
             timer_at: Time::MAX,
             depth_max: u32::MAX,
-            flying: 0,
+            in_flight: 0,
             since: 0,
             late: Span::ZERO,
             interval: 0,
@@ -156,11 +156,11 @@ impl Limit {
     pub fn set_depth(&mut self, depth_max: Option<u32>, since: u32) {
         self.has_depth = depth_max.is_some();
         let rest = self.rest();
-        (rest.depth_max, rest.flying, rest.since) = (depth_max.unwrap_or(u32::MAX), 0, since);
+        (rest.depth_max, rest.in_flight, rest.since) = (depth_max.unwrap_or(u32::MAX), 0, since);
         self.is_full = false;
     }
 
-    /// What a request costs in turns at its owner's desk.
+    /// What a request costs in turns in its owner's turn queue.
     pub fn price(&self) -> Price {
         Price::of(self.ops.rate(), self.rest.as_ref().and_then(|rest| rest.bytes.rate()))
     }
@@ -197,12 +197,12 @@ impl Limit {
 
     /// Counts a request more (or less) in flight, if it was accepted since the epoch from which
     /// they are counted.
-    pub fn count_flying(&mut self, epoch: u32, change: i32) {
+    pub fn count_in_flight(&mut self, epoch: u32, change: i32) {
         let rest = self.rest();
         if epoch >= rest.since {
-            rest.flying = rest.flying.saturating_add_signed(change);
+            rest.in_flight = rest.in_flight.saturating_add_signed(change);
         }
-        self.is_full = rest.flying >= rest.depth_max;
+        self.is_full = rest.in_flight >= rest.depth_max;
     }
 
     /// Whether anything passed since the last account.

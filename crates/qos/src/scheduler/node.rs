@@ -3,7 +3,7 @@
 
 use block::ObjectId;
 
-use super::turn::Seat;
+use super::turns::Position;
 use crate::edit::{GroupId, Limits};
 use crate::slab::NONE;
 
@@ -18,9 +18,9 @@ pub(crate) enum Place {
     Out,
     /// Behind its own limit.
     Held,
-    /// At its parent's desk; a group, at the root's.
+    /// At its parent's turn queue; a group, at the root's.
     Parent,
-    /// At its group's desk.
+    /// At its group's turn queue.
     Group,
 }
 
@@ -54,7 +54,7 @@ pub(crate) struct Node {
     /// Slots, or [`NONE`].
     pub limit: u32,
     pub group: u32,
-    pub desk: u32,
+    pub turn_queue: u32,
     pub meter: u32,
     pub floor: u32,
     /// The first and last request of its own queue.
@@ -63,22 +63,22 @@ pub(crate) struct Node {
     pub queued: u32,
     /// Requests addressed to it that have not ended.
     pub outstanding: u32,
-    /// Its seat at its parent's desk.
-    pub seat: Seat,
+    /// Its position in its parent's turn queue.
+    pub position: Position,
     pub place: Place,
     /// The first request of its own queue has an appointment, so the queue waits nowhere.
-    pub called: bool,
+    pub appointed: bool,
     pub path: Path,
     /// The epoch for which `path` is valid.
     pub path_epoch: u32,
-    /// Its seat at its group's desk.
-    pub group_seat: Seat,
+    /// Its position in its group's turn queue.
+    pub group_position: Position,
     pub id: ObjectId,
     /// Children that were not removed.
     pub children: u32,
     /// Removed children whose requests have not ended.
     pub lingering: u32,
-    /// The number of its appointment's entry, while `called`.
+    /// The number of its appointment's entry, while `appointed`.
     pub appointment: u32,
     /// How often since its last appointment its turn came and it was sent away.
     pub misses: u8,
@@ -94,7 +94,7 @@ impl Node {
             children: 0,
             limit: NONE,
             group: NONE,
-            desk: NONE,
+            turn_queue: NONE,
             meter: NONE,
             floor: NONE,
             head: NONE,
@@ -104,10 +104,10 @@ impl Node {
             lingering: 0,
             path_epoch: 0,
             path: Path::default(),
-            seat: Seat::default(),
-            group_seat: Seat::default(),
+            position: Position::default(),
+            group_position: Position::default(),
             place: Place::Out,
-            called: false,
+            appointed: false,
             misses: 0,
             appointment: 0,
             dead: false,
@@ -122,28 +122,28 @@ pub(crate) struct Group {
     pub dead: bool,
     pub limits: Limits,
     pub limit: u32,
-    pub desk: u32,
+    pub turn_queue: u32,
     pub members: u32,
-    /// Its seat at the root's desk.
-    pub seat: Seat,
+    /// Its position in the root's turn queue.
+    pub position: Position,
     pub place: Place,
 }
 
-/// A node or a group: what a desk or a limit belongs to.
+/// A node or a group: the owner of a turn queue or a limit.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Entity {
     Node(u32),
     Group(u32),
 }
 
-/// A waiter at a desk.
+/// A waiter in a turn queue.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Waiter {
-    /// A child of the desk's node, or a member of its group.
+    /// A child of the turn queue's node, or a member of its group.
     Node(u32),
-    /// The requests addressed to the desk's node itself.
+    /// The requests addressed to the turn queue's node itself.
     Own(u32),
-    /// A group, at the root's desk.
+    /// A group, in the root's turn queue.
     Group(u32),
 }
 

@@ -50,18 +50,18 @@ impl Scheduler {
         }
     }
 
-    /// Lists an object whose queue has work that no desk knows of yet.
+    /// Lists an object whose queue has work that no turn queue has yet.
     pub(super) fn queue_filled(&mut self, leaf: u32) {
-        if self.nodes[leaf].desk != NONE {
-            self.sit_own(leaf);
+        if self.nodes[leaf].turn_queue != NONE {
+            self.join_own(leaf);
         }
         self.settle(Entity::Node(leaf));
     }
 
     fn queue_emptied(&mut self, leaf: u32) {
-        self.nodes[leaf].called = false;
-        if self.nodes[leaf].desk != NONE {
-            self.stand_own(leaf);
+        self.nodes[leaf].appointed = false;
+        if self.nodes[leaf].turn_queue != NONE {
+            self.leave_own(leaf);
         }
         if !self.has_work(Entity::Node(leaf)) {
             self.leave(Entity::Node(leaf));

@@ -139,7 +139,7 @@ impl Scheduler {
         self.limits[limit].is_in_use(self.now)
     }
 
-    /// How a floor fared since the last account.
+    /// The state of a floor since the last account.
     fn account_floor(&mut self, floor: u32) -> FloorState {
         if floor == NONE {
             return FloorState::NotSet;
@@ -147,7 +147,7 @@ impl Scheduler {
         let (now, phi, open) = (self.now, self.floors.scale.part(), self.floors.window.is_open());
         let guarantee = &mut self.guarantees[floor];
         guarantee.touch(now);
-        let state = fared(guarantee, now.since(guarantee.account.since).as_secs_f64(), phi, open);
+        let state = state_of(guarantee, now.since(guarantee.account.since).as_secs_f64(), phi, open);
         guarantee.account.restart(now);
         state
     }
@@ -179,7 +179,7 @@ impl Scheduler {
         let is_near = |sum: u64, best: u64| best > 0 && u128::from(sum) * 10 > u128::from(best) * 8;
         GateStatus {
             queued: u64::from(self.queued),
-            in_flight: u64::from(self.flying),
+            in_flight: u64::from(self.in_flight),
             objects: self.nodes.len() as u64 - 1,
             groups: self.groups.len() as u64,
             window_milli: self.has_floors().then(|| self.floors.window.milli()),
@@ -197,9 +197,9 @@ fn per_mille(part: f64) -> u32 {
     (part * 1000.0).round() as u32
 }
 
-/// How a floor fared. Of operations and bytes the one reached first ends the promise, so the kind
+/// The state of a floor. Of operations and bytes the one reached first ends the promise, so the kind
 /// that is nearer decides. 1 % below is met. A rate that is short goes before a latency that is.
-fn fared(guarantee: &mut FloorControl, seconds: f64, phi: f64, open: bool) -> FloorState {
+fn state_of(guarantee: &mut FloorControl, seconds: f64, phi: f64, open: bool) -> FloorState {
     let median = guarantee.latency.as_mut().and_then(|latency| Some((latency.take_median()?, latency.most)));
 
     let (wanted, tally) = (guarantee.wanted(), &guarantee.account);

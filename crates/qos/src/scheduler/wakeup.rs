@@ -11,7 +11,7 @@ impl Scheduler {
             && (!self.spilled.is_empty()
                 || self.next_appointment().is_some_and(|at| at <= self.now)
                 || self.is_floor_due()
-                || self.desks[self.nodes[ROOT].desk].waiting > 0
+                || self.turn_queues[self.nodes[ROOT].turn_queue].waiting > 0
                     && !self.floors.window_full
                     && self.is_open(Entity::Node(ROOT)))
     }
@@ -22,7 +22,7 @@ impl Scheduler {
             return Wakeup::Now;
         }
         let floor = self.due_floors.peek().filter(|_| !self.backend_full).map(|e| Time::from_nanos(e.key));
-        let tick = (self.floors.set > 0 && self.queued + self.flying > 0).then_some(self.floors.next_tick);
+        let tick = (self.floors.set > 0 && self.queued + self.in_flight > 0).then_some(self.floors.next_tick);
         // An appointment that is due waits for room in the backend, which a completion makes.
         let appointment = self.next_appointment().filter(|&at| at > self.now);
         let rest = self.floors.rests_until();
@@ -41,6 +41,6 @@ impl Scheduler {
         };
         // A full backend may have room by now. Floors are judged while idle too, and no wakeup says
         // when.
-        later && !self.backend_full && (self.floors.set == 0 || self.queued + self.flying > 0)
+        later && !self.backend_full && (self.floors.set == 0 || self.queued + self.in_flight > 0)
     }
 }

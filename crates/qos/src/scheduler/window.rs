@@ -37,7 +37,7 @@ use super::corrections::{Correction, Corrections};
 use super::knee::Knee;
 use super::phase::{Phase, State};
 use super::round::{Round, Standings};
-use super::turn::OPERATION;
+use super::turns::OPERATION;
 use super::waste::{Look, LookResult, Waste};
 
 /// The outcome of a round.

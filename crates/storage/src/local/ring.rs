@@ -15,7 +15,7 @@ pub struct RingTarget {
     port: Port,
     files: Vec<FileId>,
     traits: Traits,
-    flying: Vec<Flying>,
+    in_flight: Vec<InFlight>,
     free: Vec<u32>,
     refused: Vec<Completion>,
     reaped: Vec<Done>,
@@ -23,7 +23,7 @@ pub struct RingTarget {
 
 /// What the kernel does not return of a request.
 #[derive(Clone, Copy)]
-struct Flying {
+struct InFlight {
     tag: u64,
     object: ObjectId,
     kind: OpKind,
@@ -42,7 +42,7 @@ impl RingTarget {
             port: io.port(),
             files,
             traits,
-            flying: Vec::new(),
+            in_flight: Vec::new(),
             free: Vec::new(),
             refused: Vec::new(),
             reaped: Vec::new(),
@@ -61,7 +61,7 @@ impl RingTarget {
     fn submit_zero(&mut self, now: Time, file: FileId, request: &Request, asked: (bool, bool)) -> Submitted {
         let &Request { tag, object, at, len, fua, due, .. } = request;
         let (no_hole, fast_only) = asked;
-        let place = self.remember(Flying { tag, object, kind: OpKind::Zero, len, due, since: now });
+        let place = self.remember(InFlight { tag, object, kind: OpKind::Zero, len, due, since: now });
         match self.port.push(u64::from(place), Job::Zero { file, at, len, keep: no_hole }) {
             Ok(()) => Submitted::Taken(Ticket(u64::from(place))),
             Err(_) => {
@@ -72,21 +72,21 @@ impl RingTarget {
         }
     }
 
-    fn remember(&mut self, flying: Flying) -> u32 {
+    fn remember(&mut self, in_flight: InFlight) -> u32 {
         match self.free.pop() {
             Some(place) => {
-                self.flying[place as usize] = flying;
+                self.in_flight[place as usize] = in_flight;
                 place
             }
             None => {
-                self.flying.push(flying);
-                self.flying.len() as u32 - 1
+                self.in_flight.push(in_flight);
+                self.in_flight.len() as u32 - 1
             }
         }
     }
 
     fn end(&self, done: Done, now: Time) -> Completion {
-        let Flying { tag, object, kind, len, due, since } = self.flying[done.token as usize];
+        let InFlight { tag, object, kind, len, due, since } = self.in_flight[done.token as usize];
         Completion {
             tag,
             object,
@@ -141,7 +141,7 @@ impl Target for RingTarget {
             Op::Trim => Job::Punch { file, at, len },
             Op::Zero { .. } | Op::Cache | Op::Status { .. } => return self.refuse(request, now, Fault::Unsupported),
         };
-        let place = self.remember(Flying { tag, object, kind, len, due, since: now });
+        let place = self.remember(InFlight { tag, object, kind, len, due, since: now });
         match self.port.push(u64::from(place), job) {
             Ok(()) => Submitted::Taken(Ticket(u64::from(place))),
             Err(job) => {

@@ -49,7 +49,7 @@ pub(super) struct Link {
     keep: Keep,
     tls: Option<Box<Tls>>,
     /// Requests in flight, by the low half of their cookies.
-    flying: Slab<Flying>,
+    in_flight: Slab<InFlight>,
     turn: u32,
     next: Outgoing,
     spare: Outgoing,
@@ -74,7 +74,7 @@ pub(super) struct Link {
     scratch: Vec<u8>,
 }
 
-struct Flying {
+struct InFlight {
     cookie: u64,
     pending: Pending,
     /// Handed to the kernel, at least in part.
@@ -101,7 +101,7 @@ impl Link {
             rules,
             keep,
             tls: connection.tls,
-            flying: Slab::new(),
+            in_flight: Slab::new(),
             turn: 0,
             next: Outgoing::default(),
             spare: Outgoing::default(),
@@ -133,7 +133,7 @@ impl Link {
             }
         }
         self.turn = self.turn.wrapping_add(1);
-        let cookie = u64::from(self.turn) << 32 | self.flying.vacant_key() as u64;
+        let cookie = u64::from(self.turn) << 32 | self.in_flight.vacant_key() as u64;
         let put = self.wire(request, cookie).and_then(|wire| {
             self.scratch.clear();
             wire.put(self.rules.framing, &mut self.scratch).map_err(|_| Fault::Invalid)
@@ -157,7 +157,7 @@ impl Link {
             other => other,
         };
         let pending = Pending { request: Request { op, ..request }, since };
-        self.flying.insert(Flying { cookie, pending, sent: false, covers, buf, assembly });
+        self.in_flight.insert(InFlight { cookie, pending, sent: false, covers, buf, assembly });
         Ok(())
     }
 
@@ -206,9 +206,9 @@ impl Link {
         let Outgoing { mut message, requests } = std::mem::take(&mut self.next);
         self.give_back(&mut message, &requests);
         let mut orphans: Vec<(u64, Orphan)> = Vec::new();
-        for flying in self.flying.drain() {
-            flying.buf.into_iter().for_each(|buf| self.io.give(buf));
-            orphans.push((flying.cookie >> 32, Orphan { pending: flying.pending, sent: flying.sent }));
+        for in_flight in self.in_flight.drain() {
+            in_flight.buf.into_iter().for_each(|buf| self.io.give(buf));
+            orphans.push((in_flight.cookie >> 32, Orphan { pending: in_flight.pending, sent: in_flight.sent }));
         }
         // In the order in which they were asked.
         orphans.sort_by_key(|(turn, _)| *turn);
@@ -253,7 +253,7 @@ impl Carrier for Link {
     }
 
     fn outstanding(&self) -> usize {
-        self.flying.len()
+        self.in_flight.len()
     }
 
     fn has_news(&self) -> bool {
@@ -275,9 +275,9 @@ impl Drop for Link {
         for completion in &mut self.ready {
             completion.buf.take().into_iter().for_each(|buf| self.io.give(buf));
         }
-        for flying in self.flying.drain() {
-            flying.buf.into_iter().for_each(|buf| self.io.give(buf));
-            if let Op::Write(buf) = flying.pending.request.op {
+        for in_flight in self.in_flight.drain() {
+            in_flight.buf.into_iter().for_each(|buf| self.io.give(buf));
+            if let Op::Write(buf) = in_flight.pending.request.op {
                 self.io.give(buf);
             }
         }

@@ -84,7 +84,7 @@ pub(super) struct Link {
     /// A read's completion has its bytes; otherwise they are discarded.
     keep_reads: bool,
     /// Calls without a reply, by the low bits of their numbers.
-    flying: Slab<Flying>,
+    in_flight: Slab<InFlight>,
     turn: u32,
     next: Outgoing,
     spare: Outgoing,
@@ -105,7 +105,7 @@ pub(super) struct Link {
     scratch: Vec<u8>,
 }
 
-struct Flying {
+struct InFlight {
     xid: u32,
     asked: Asked,
     /// Bytes that this call asks for.
@@ -129,7 +129,7 @@ impl Link {
             socket: io.register(socket),
             found: Rc::clone(found),
             keep_reads,
-            flying: Slab::new(),
+            in_flight: Slab::new(),
             turn,
             next: Outgoing::default(),
             spare: Outgoing::default(),
@@ -167,9 +167,9 @@ impl Link {
     /// Makes a call for the rest of a request.
     fn call(&mut self, mut asked: Asked, covers: u64) {
         self.turn = self.turn.wrapping_add(1);
-        let xid = self.turn << SLOT_BITS | self.flying.vacant_key() as u32;
+        let xid = self.turn << SLOT_BITS | self.in_flight.vacant_key() as u32;
         let step = self.put(xid, &mut asked);
-        self.flying.insert(Flying { xid, asked, step, sent: false, covers, again: false });
+        self.in_flight.insert(InFlight { xid, asked, step, sent: false, covers, again: false });
     }
 
     /// Handles what the kernel has completed.
@@ -193,12 +193,12 @@ impl Link {
     pub(super) fn leave(mut self) -> (Vec<(Asked, bool)>, Vec<Event>) {
         let Outgoing { mut message, calls } = std::mem::take(&mut self.next);
         self.give_back(&mut message, &calls);
-        let mut left: Vec<Flying> = self.flying.drain().collect();
+        let mut left: Vec<InFlight> = self.in_flight.drain().collect();
         // The high bits of a number count the calls; half of their range is more than can be in
         // flight.
         let turn = self.turn << SLOT_BITS;
-        left.sort_by_key(|flying| std::cmp::Reverse(turn.wrapping_sub(flying.xid) >> SLOT_BITS));
-        let orphans = left.into_iter().map(|flying| (flying.asked, flying.sent)).collect();
+        left.sort_by_key(|in_flight| std::cmp::Reverse(turn.wrapping_sub(in_flight.xid) >> SLOT_BITS));
+        let orphans = left.into_iter().map(|in_flight| (in_flight.asked, in_flight.sent)).collect();
         (orphans, std::mem::take(&mut self.events))
     }
 
@@ -238,21 +238,21 @@ impl Link {
 
     /// Handles the reply to the call in `slot`, all of whose data has arrived.
     fn answer(&mut self, now: Time, slot: u32, answer: Answer) {
-        let Some(flying) = self.flying.get_mut(slot as usize) else { return };
+        let Some(in_flight) = self.in_flight.get_mut(slot as usize) else { return };
         match answer {
             Answer::Failed(fault) => self.finish(now, slot, Err(fault)),
             Answer::Later => {
                 // Its data may still be at the kernel. In that case ask again at once, rather than
                 // wait for the connection.
-                if matches!(&flying.asked.pending.request.op, Op::Write(data) if data.is_nothing()) {
-                    flying.again = true;
-                } else if let Some(flying) = self.remove(slot) {
-                    self.events.push(Event::Later(flying.asked));
+                if matches!(&in_flight.asked.pending.request.op, Op::Write(data) if data.is_nothing()) {
+                    in_flight.again = true;
+                } else if let Some(in_flight) = self.remove(slot) {
+                    self.events.push(Event::Later(in_flight.asked));
                 }
             }
             Answer::Read { len, eof } => {
-                flying.asked.done += len;
-                let is_whole = u64::from(flying.asked.done) == flying.asked.pending.request.len;
+                in_flight.asked.done += len;
+                let is_whole = u64::from(in_flight.asked.done) == in_flight.asked.pending.request.len;
                 match (is_whole, eof || len == 0) {
                     (true, _) => self.finish(now, slot, Ok(())),
                     // The file ends within it.
@@ -261,8 +261,8 @@ impl Link {
                 }
             }
             Answer::Wrote { count, stable, verifier } => {
-                flying.asked.done += count;
-                let is_whole = u64::from(flying.asked.done) == flying.asked.pending.request.len;
+                in_flight.asked.done += count;
+                let is_whole = u64::from(in_flight.asked.done) == in_flight.asked.pending.request.len;
                 if stable == Stable::Unstable {
                     self.events.push(Event::Wrote(verifier));
                 }
@@ -273,7 +273,7 @@ impl Link {
                 }
             }
             Answer::Committed(verifier) => {
-                if let Some(Flying { asked, covers, .. }) = self.remove(slot) {
+                if let Some(InFlight { asked, covers, .. }) = self.remove(slot) {
                     let completion = end(asked.pending, None, now, Ok(()));
                     self.events.push(Event::Committed(verifier, covers, completion));
                 }
@@ -281,22 +281,22 @@ impl Link {
         }
     }
 
-    fn remove(&mut self, slot: u32) -> Option<Flying> {
-        self.flying.try_remove(slot as usize)
+    fn remove(&mut self, slot: u32) -> Option<InFlight> {
+        self.in_flight.try_remove(slot as usize)
     }
 
     /// Sends the rest of a request, as soon as its data is available.
     fn again(&mut self, slot: u32) {
-        let Some(flying) = self.flying.get_mut(slot as usize) else { return };
-        if matches!(&flying.asked.pending.request.op, Op::Write(data) if data.is_nothing()) {
-            flying.again = true;
-        } else if let Some(Flying { asked, covers, .. }) = self.remove(slot) {
+        let Some(in_flight) = self.in_flight.get_mut(slot as usize) else { return };
+        if matches!(&in_flight.asked.pending.request.op, Op::Write(data) if data.is_nothing()) {
+            in_flight.again = true;
+        } else if let Some(InFlight { asked, covers, .. }) = self.remove(slot) {
             self.call(asked, covers);
         }
     }
 
     fn finish(&mut self, now: Time, slot: u32, result: Result<(), Fault>) {
-        let Some(Flying { asked, .. }) = self.remove(slot) else { return };
+        let Some(InFlight { asked, .. }) = self.remove(slot) else { return };
         let Asked { pending, done, buf } = asked;
         let (at, is_read) = (pending.request.at, pending.request.op.kind() == OpKind::Read);
         let failed_at = (result.is_err() && is_read && done > 0).then(|| at + u64::from(done));
@@ -322,7 +322,7 @@ impl Carrier for Link {
     }
 
     fn outstanding(&self) -> usize {
-        self.flying.len()
+        self.in_flight.len()
     }
 
     fn has_news(&self) -> bool {
@@ -340,7 +340,7 @@ impl Drop for Link {
     fn drop(&mut self) {
         self.io.close(self.socket);
         self.next.message.unload().for_each(|buf| self.io.give(buf));
-        self.flying.drain().for_each(|flying| give(&self.io, flying.asked));
+        self.in_flight.drain().for_each(|in_flight| give(&self.io, in_flight.asked));
         for event in self.events.drain(..) {
             match event {
                 Event::Ended(completion) | Event::Committed(_, _, completion) => {

@@ -70,9 +70,9 @@ impl Link {
         self.consume(taken);
         let slot = cookie as u32;
         let is_simple = self.rules.framing == Framing::Simple;
-        let known = self.flying.get_mut(slot as usize);
-        let flying = known.filter(|flying| flying.cookie == cookie && flying.sent).ok_or(STRAY)?;
-        let request = &flying.pending.request;
+        let known = self.in_flight.get_mut(slot as usize);
+        let in_flight = known.filter(|in_flight| in_flight.cookie == cookie && in_flight.sent).ok_or(STRAY)?;
+        let request = &in_flight.pending.request;
         // Extension text: a client SHOULD treat a reply whose offset is not that of the request as
         // a violation of the protocol.
         if offset.is_some_and(|offset| offset != request.at) {
@@ -83,23 +83,23 @@ impl Link {
             // With simple framing, the data of a read follows its reply.
             Seen::Success if is_read && is_simple => {
                 let (at, len) = (request.at, request.len as u32);
-                flying.assembly.place(at, len)?;
+                in_flight.assembly.place(at, len)?;
                 self.data = Some(Data { slot, to: 0, left: len, done: true });
                 return Ok(true);
             }
             Seen::Data { offset, len } if is_read => {
-                let range = flying.assembly.place(offset, len)?;
+                let range = in_flight.assembly.place(offset, len)?;
                 self.data = Some(Data { slot, to: range.start as u32, left: len, done });
                 return Ok(true);
             }
             Seen::Hole { offset, len } if is_read => {
-                let range = flying.assembly.place(offset, len)?;
-                if let Some(buf) = &mut flying.buf {
+                let range = in_flight.assembly.place(offset, len)?;
+                if let Some(buf) = &mut in_flight.buf {
                     self.io.with_mut(buf, |bytes| bytes[range].fill(0));
                 }
             }
             Seen::Success => {}
-            Seen::Error(errno, at) => flying.assembly.fail(errno, at),
+            Seen::Error(errno, at) => in_flight.assembly.fail(errno, at),
             Seen::Data { .. } | Seen::Hole { .. } | Seen::Unexpected => return Err(STRAY),
         }
         if done {
@@ -111,13 +111,13 @@ impl Link {
     /// Moves read data to its buffer; false if more must arrive first.
     fn take_data(&mut self, now: Time, mut data: Data) -> Result<bool, StreamError> {
         let here = self.input(|bytes| bytes.len().min(data.left as usize) as u32);
-        let mut buf = self.flying.get_mut(data.slot as usize).and_then(|flying| flying.buf.take());
+        let mut buf = self.in_flight.get_mut(data.slot as usize).and_then(|in_flight| in_flight.buf.take());
         if let Some(buf) = &mut buf {
             let (to, len) = (data.to as usize, here as usize);
             self.input(|source| self.io.with_mut(buf, |bytes| bytes[to..to + len].copy_from_slice(&source[..len])));
         }
-        if let Some(flying) = self.flying.get_mut(data.slot as usize) {
-            flying.buf = buf;
+        if let Some(in_flight) = self.in_flight.get_mut(data.slot as usize) {
+            in_flight.buf = buf;
         }
         self.consume(here);
         data.to += here;
@@ -135,17 +135,17 @@ impl Link {
     /// Ends a request whose last reply came. A read that lacks some of its bytes is a violation.
     fn finish(&mut self, now: Time, slot: u32) -> Result<(), StreamError> {
         // If it violates the protocol, the request stays in its place and ends with the connection.
-        let result = self.flying.get(slot as usize).ok_or(STRAY)?.assembly.finish()?.map_err(fault_of);
-        let flying = self.flying.remove(slot as usize);
+        let result = self.in_flight.get(slot as usize).ok_or(STRAY)?.assembly.finish()?.map_err(fault_of);
+        let in_flight = self.in_flight.remove(slot as usize);
         if result.is_ok() {
-            match flying.pending.request.op.kind() {
-                OpKind::Write | OpKind::Trim | OpKind::Zero if !flying.pending.request.fua => self.written += 1,
-                OpKind::Flush => self.covered = self.covered.max(flying.covers),
+            match in_flight.pending.request.op.kind() {
+                OpKind::Write | OpKind::Trim | OpKind::Zero if !in_flight.pending.request.fua => self.written += 1,
+                OpKind::Flush => self.covered = self.covered.max(in_flight.covers),
                 _ => {}
             }
         }
-        let (at, good) = (flying.pending.request.at, flying.assembly.good());
-        let (buf, mut failed_at) = (flying.buf, None);
+        let (at, good) = (in_flight.pending.request.at, in_flight.assembly.good());
+        let (buf, mut failed_at) = (in_flight.buf, None);
         let buf = match result {
             Err(_) if good > 0 => {
                 failed_at = Some(at + u64::from(good));
@@ -156,7 +156,7 @@ impl Link {
             }
             _ => buf,
         };
-        self.ready.push(Completion { failed_at, ..end(flying.pending, buf, now, result) });
+        self.ready.push(Completion { failed_at, ..end(in_flight.pending, buf, now, result) });
         Ok(())
     }
 

@@ -24,9 +24,9 @@ impl Link {
     pub(super) fn give_back(&mut self, message: &mut Message, requests: &[Aboard]) {
         let writes = requests.iter().filter(|aboard| aboard.is_write);
         for (Aboard { cookie, .. }, buf) in writes.zip(message.unload()) {
-            let flying = self.flying.get_mut(*cookie as u32 as usize);
-            let flying = flying.filter(|flying| flying.cookie == *cookie);
-            match flying.map(|flying| &mut flying.pending.request.op) {
+            let in_flight = self.in_flight.get_mut(*cookie as u32 as usize);
+            let in_flight = in_flight.filter(|in_flight| in_flight.cookie == *cookie);
+            match in_flight.map(|in_flight| &mut in_flight.pending.request.op) {
                 Some(Op::Write(data)) => *data = buf,
                 _ => self.io.give(buf),
             }
@@ -50,8 +50,8 @@ impl Link {
                 self.sending = true;
                 self.records.clear();
                 for Aboard { cookie, .. } in &requests {
-                    if let Some(flying) = self.flying.get_mut(*cookie as u32 as usize) {
-                        flying.sent = true;
+                    if let Some(in_flight) = self.in_flight.get_mut(*cookie as u32 as usize) {
+                        in_flight.sent = true;
                     }
                 }
                 self.going = requests;

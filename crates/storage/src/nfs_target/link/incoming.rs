@@ -127,7 +127,7 @@ impl Link {
         self.skip = len.checked_sub(head.taken + head.data).ok_or(Broken)?;
         self.inbox.consume(MARK_BYTES + head.taken);
         if head.data > 0 {
-            let to = self.flying.get(head.slot as usize).ok_or(Broken)?.asked.done;
+            let to = self.in_flight.get(head.slot as usize).ok_or(Broken)?.asked.done;
             self.data = Some(Data { slot: head.slot, to, left: head.data, answer: head.answer });
         } else {
             self.answer(now, head.slot, head.answer);
@@ -141,11 +141,11 @@ impl Link {
         let (xid, outcome) = rpc::read_reply(&mut reader)?;
         let slot = xid as usize % SLOTS;
         let stray = XdrError::NoSuch { what: "call of ours", got: xid };
-        let flying = self.flying.get(slot).ok_or(stray)?;
-        if flying.xid != xid || !flying.sent {
+        let in_flight = self.in_flight.get(slot).ok_or(stray)?;
+        if in_flight.xid != xid || !in_flight.sent {
             return Err(stray);
         }
-        let procedure = match &flying.asked.pending.request.op {
+        let procedure = match &in_flight.asked.pending.request.op {
             Op::Read => Procedure::Read,
             Op::Write(_) => Procedure::Write,
             _ => Procedure::Commit,
@@ -154,15 +154,15 @@ impl Link {
         if outcome == CallOutcome::Success {
             answer = match Reply::read(procedure, &mut reader)? {
                 Reply::Read(_, Ok(done)) => {
-                    if done.len > flying.step || done.count != done.len {
-                        return Err(XdrError::TooLong { what: "data", most: flying.step, got: done.len });
+                    if done.len > in_flight.step || done.count != done.len {
+                        return Err(XdrError::TooLong { what: "data", most: in_flight.step, got: done.len });
                     }
                     data = done.len;
                     Answer::Read { len: done.len, eof: done.eof }
                 }
                 Reply::Write(_, Ok(written)) => {
-                    if written.count > flying.step {
-                        return Err(XdrError::TooLong { what: "count", most: flying.step, got: written.count });
+                    if written.count > in_flight.step {
+                        return Err(XdrError::TooLong { what: "count", most: in_flight.step, got: written.count });
                     }
                     Answer::Wrote { count: written.count, stable: written.stable, verifier: written.verifier }
                 }
@@ -195,9 +195,9 @@ impl Link {
         let Some(record) = record else { return Ok(false) };
         let Head { slot, answer, taken, data } = self.parse(&record)?;
         let data = record.get(taken as usize..(taken + data) as usize).ok_or(Broken)?;
-        let flying = self.flying.get_mut(slot as usize).ok_or(Broken)?;
-        let to = flying.asked.done as usize;
-        if let Some(buf) = &mut flying.asked.buf {
+        let in_flight = self.in_flight.get_mut(slot as usize).ok_or(Broken)?;
+        let to = in_flight.asked.done as usize;
+        if let Some(buf) = &mut in_flight.asked.buf {
             self.io.with_mut(buf, |bytes| bytes[to..to + data.len()].copy_from_slice(data));
         }
         self.answer(now, slot, answer);
@@ -207,14 +207,14 @@ impl Link {
     /// Moves data of a READ to its buffer; false if more must arrive first.
     fn take_data(&mut self, now: Time, mut data: Data) -> bool {
         let here = data.left.min(self.inbox.len());
-        let mut buf = self.flying.get_mut(data.slot as usize).and_then(|flying| flying.asked.buf.take());
+        let mut buf = self.in_flight.get_mut(data.slot as usize).and_then(|in_flight| in_flight.asked.buf.take());
         if let Some(buf) = &mut buf {
             let (to, len) = (data.to as usize, here as usize);
             self.inbox
                 .show(|source| self.io.with_mut(buf, |bytes| bytes[to..to + len].copy_from_slice(&source[..len])));
         }
-        if let Some(flying) = self.flying.get_mut(data.slot as usize) {
-            flying.asked.buf = buf;
+        if let Some(in_flight) = self.in_flight.get_mut(data.slot as usize) {
+            in_flight.asked.buf = buf;
         }
         self.inbox.consume(here);
         data.came(here);
@@ -241,7 +241,7 @@ impl Link {
     /// How many unwanted bytes come next, if they are many.
     fn unwanted(&self) -> Option<u32> {
         let data = self.data.as_ref().filter(|data| data.left >= DISCARD_LEAST && self.inbox.is_idle())?;
-        let is_kept = self.flying.get(data.slot as usize).is_none_or(|flying| flying.asked.buf.is_some());
+        let is_kept = self.in_flight.get(data.slot as usize).is_none_or(|in_flight| in_flight.asked.buf.is_some());
         (!is_kept && self.inbox.len() == 0).then_some(data.left)
     }
 }

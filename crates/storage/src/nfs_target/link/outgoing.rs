@@ -80,8 +80,8 @@ impl Link {
         let writes = calls.iter().filter_map(|aboard| Some((aboard.xid, aboard.data?)));
         for ((xid, (start, len)), buf) in writes.zip(message.unload()) {
             let slot = xid as usize % SLOTS;
-            let flying = self.flying.get_mut(slot).filter(|flying| flying.xid == xid);
-            match flying.map(|flying| (&mut flying.asked.pending.request.op, &mut flying.again)) {
+            let in_flight = self.in_flight.get_mut(slot).filter(|in_flight| in_flight.xid == xid);
+            match in_flight.map(|in_flight| (&mut in_flight.asked.pending.request.op, &mut in_flight.again)) {
                 Some((Op::Write(data), again)) => {
                     *data = buf.window(start, len);
                     if std::mem::take(again) {
@@ -102,8 +102,8 @@ impl Link {
             Ok(()) => {
                 self.sending = true;
                 for Aboard { xid, .. } in &calls {
-                    if let Some(flying) = self.flying.get_mut(*xid as usize % SLOTS) {
-                        flying.sent |= flying.xid == *xid;
+                    if let Some(in_flight) = self.in_flight.get_mut(*xid as usize % SLOTS) {
+                        in_flight.sent |= in_flight.xid == *xid;
                     }
                 }
                 self.going = calls;

@@ -1,8 +1,8 @@
-//! Taking turns (start-time fair queueing): who waits at a desk, in which order they are served,
-//! what a turn costs.
+//! Taking turns (start-time fair queueing): who waits in a turn queue, in which order they are
+//! served, what a turn costs.
 //!
 //! ```text
-//!   a desk stands before a node or a shared group        least tag first
+//!   a turn queue stands before a node or a shared group        least tag first
 //!   ┌──────────────────────────────────────────┐
 //!   │ (tag 17, child A) (tag 18, child C) …    │ ──►    serve A: now = 17, A's tag += cost of its request
 //!   └──────────────────────────────────────────┘        a child that comes: tag = max(tag, now − slack)
@@ -18,8 +18,8 @@ use crate::heap::Heap;
 /// One operation in units of a tag.
 pub(crate) const OPERATION: u64 = 256;
 
-/// What a request costs in turns, in 1/256 operations: counted as the desk's limit counts, so that
-/// equal turns are equal shares of the limit.
+/// What a request costs in turns, in 1/256 operations: counted as the turn queue's limit counts, so
+/// that equal turns are equal shares of the limit.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Price {
     /// A request of no bytes.
@@ -61,20 +61,20 @@ impl Price {
     }
 }
 
-/// One child's seat at a desk: its place in the turns there.
+/// One child's position in a turn queue: its place in the turns there.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Seat {
+pub(crate) struct Position {
     /// Its start tag.
     pub tag: u64,
-    /// The number of its entry in the desk's heap.
+    /// The number of its entry in the turn queue's heap.
     pub seq: u32,
     /// It waits here.
     pub waiting: bool,
-    /// The desk's heap has an entry for it, waiting or not.
+    /// The turn queue's heap has an entry for it, waiting or not.
     pub listed: bool,
 }
 
-/// A request served, to be charged to a seat.
+/// A request served, to be charged to a position.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Turn {
     pub bytes: u64,
@@ -86,24 +86,24 @@ pub(crate) struct Turn {
 
 /// The queue in front of a node or a group.
 #[derive(Debug, Default)]
-pub(crate) struct Desk {
+pub(crate) struct TurnQueue {
     /// Entries of those who wait, and stale ones of some who left.
     pub heap: Heap,
     /// The start tag served last.
     pub now: u64,
-    /// What a request costs here, as the limit of the desk's owner counts.
+    /// What a request costs here, as the limit of the turn queue's owner counts.
     pub price: Price,
     /// How many wait.
     pub waiting: u32,
-    /// The seat of the requests addressed to the desk's own node.
-    pub own: Seat,
+    /// The position of the requests addressed to the turn queue's own node.
+    pub own: Position,
 }
 
 /// How far service by a floor may carry a tag beyond its turn, in units of a tag. Without a bound,
 /// a client whose floor was above its fair share would wait for long once the floor is gone.
 const FLOOR_LEAD: u64 = 32 * OPERATION;
 
-impl Desk {
+impl TurnQueue {
     /// The tag with which a child starts to wait.
     pub fn tag_on_arrival(&self, tag: u64, slack: u64) -> u64 {
         tag.max(self.now.saturating_sub(slack))
@@ -112,26 +112,26 @@ impl Desk {
     /// Charges a child and, if it is first, moves it to its new position at once, so that a search
     /// for the next in turn does not have to pass over those already served.
     #[inline]
-    pub fn serve(&mut self, seat: &mut Seat, turn: Turn, seq: &mut u32) {
-        self.charge(seat, turn);
-        if self.heap.peek().is_some_and(|first| first.seq == seat.seq) {
+    pub fn serve(&mut self, position: &mut Position, turn: Turn, seq: &mut u32) {
+        self.charge(position, turn);
+        if self.heap.peek().is_some_and(|first| first.seq == position.seq) {
             *seq = seq.wrapping_add(1);
-            seat.seq = *seq;
-            self.heap.postpone(seat.tag, seat.seq);
+            position.seq = *seq;
+            self.heap.postpone(position.tag, position.seq);
         }
     }
 
-    /// Charges a child for a request. By its turn, or by another way past this desk: its tag moves
-    /// on by the cost. By a floor, ahead of its turn: its tag moves on up to a bound, and the
-    /// desk's own tag stays, so that those in turn are not passed over.
+    /// Charges a child for a request. By its turn, or by another way past this turn queue: its tag
+    /// moves on by the cost. By a floor, ahead of its turn: its tag moves on up to a bound, and the
+    /// turn queue's own tag stays, so that those in turn are not passed over.
     #[inline]
-    pub fn charge(&mut self, seat: &mut Seat, turn: Turn) {
-        if !seat.waiting {
-            seat.tag = self.tag_on_arrival(seat.tag, turn.slack);
+    pub fn charge(&mut self, position: &mut Position, turn: Turn) {
+        if !position.waiting {
+            position.tag = self.tag_on_arrival(position.tag, turn.slack);
         } else if turn.by_turn {
-            self.now = self.now.max(seat.tag);
+            self.now = self.now.max(position.tag);
         }
-        let most = if turn.by_turn { u64::MAX } else { seat.tag.max(self.now + FLOOR_LEAD) };
-        seat.tag = (seat.tag + self.price.cost(turn.bytes)).min(most);
+        let most = if turn.by_turn { u64::MAX } else { position.tag.max(self.now + FLOOR_LEAD) };
+        position.tag = (position.tag + self.price.cost(turn.bytes)).min(most);
     }
 }

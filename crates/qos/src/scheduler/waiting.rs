@@ -1,11 +1,11 @@
-//! Where nodes and groups wait: joining desks, leaving them, and finding the next in turn from the
-//! root down.
+//! Where nodes and groups wait: joining and leaving turn queues, and finding the next in turn from
+//! the root down.
 
 use block::Time;
 
 use super::Scheduler;
 use super::node::{Entity, Place, ROOT, Waiter};
-use super::turn::{Desk, Seat};
+use super::turns::{Position, TurnQueue};
 use crate::heap::Entry;
 use crate::slab::NONE;
 
@@ -18,11 +18,11 @@ enum Pass {
 }
 
 impl Scheduler {
-    /// Whether something waits in an entity's queue or at its desk.
+    /// Whether something waits in an entity's queue or in its turn queue.
     pub(super) fn has_work(&self, entity: Entity) -> bool {
         match entity {
-            Entity::Node(n) if self.nodes[n].desk == NONE => self.nodes[n].queued > 0 && !self.nodes[n].called,
-            _ => self.desk(entity).waiting > 0,
+            Entity::Node(n) if self.nodes[n].turn_queue == NONE => self.nodes[n].queued > 0 && !self.nodes[n].appointed,
+            _ => self.turn_queue(entity).waiting > 0,
         }
     }
 
@@ -41,8 +41,8 @@ impl Scheduler {
     }
 
     /// Puts an entity with work where it has to wait, and then those above it that had no work
-    /// before: behind its own limit if that is closed, at its group's desk if the group is closed
-    /// or others wait there, else at its parent's.
+    /// before: behind its own limit if that is closed, in its group's turn queue if the group is
+    /// closed or others wait there, else at its parent's.
     pub(super) fn settle(&mut self, entity: Entity) {
         let mut at = entity;
         while at != Entity::Node(ROOT) && self.place(at) == Place::Out {
@@ -54,18 +54,18 @@ impl Scheduler {
                 return self.set_timer(self.limit_of(at));
             }
             at = match at {
-                Entity::Node(n) if self.must_queue_at_group(n) => self.sit(at, Place::Group),
-                _ => self.sit(at, Place::Parent),
+                Entity::Node(n) if self.must_queue_at_group(n) => self.join_queue(at, Place::Group),
+                _ => self.join_queue(at, Place::Parent),
             };
         }
     }
 
     fn must_queue_at_group(&self, node: u32) -> bool {
         let group = self.nodes[node].group;
-        group != NONE && (self.desk(Entity::Group(group)).waiting > 0 || !self.is_open(Entity::Group(group)))
+        group != NONE && (self.turn_queue(Entity::Group(group)).waiting > 0 || !self.is_open(Entity::Group(group)))
     }
 
-    /// The owner of the desk at which an entity waits in that place.
+    /// The owner of the turn queue at which an entity waits in that place.
     fn owner(&self, entity: Entity, place: Place) -> Entity {
         match (entity, place) {
             (Entity::Node(n), Place::Group) => Entity::Group(self.nodes[n].group),
@@ -74,23 +74,23 @@ impl Scheduler {
         }
     }
 
-    /// Joins a desk; returns the desk's owner.
-    pub(super) fn sit(&mut self, entity: Entity, place: Place) -> Entity {
+    /// Joins a turn queue; returns its owner.
+    pub(super) fn join_queue(&mut self, entity: Entity, place: Place) -> Entity {
         self.set_place(entity, place);
         let owner = self.owner(entity, place);
         let slack = self.slack();
-        let desk = self.desk_number(owner);
-        let (waiter, seat) = match (entity, place) {
-            (Entity::Node(n), Place::Group) => (Waiter::Node(n), &mut self.nodes[n].group_seat),
-            (Entity::Node(n), _) => (Waiter::Node(n), &mut self.nodes[n].seat),
-            (Entity::Group(g), _) => (Waiter::Group(g), &mut self.groups[g].seat),
+        let turn_queue = self.queue_number(owner);
+        let (waiter, position) = match (entity, place) {
+            (Entity::Node(n), Place::Group) => (Waiter::Node(n), &mut self.nodes[n].group_position),
+            (Entity::Node(n), _) => (Waiter::Node(n), &mut self.nodes[n].position),
+            (Entity::Group(g), _) => (Waiter::Group(g), &mut self.groups[g].position),
         };
-        take_seat(&mut self.desks[desk], seat, waiter, &mut self.seq, slack);
+        enter(&mut self.turn_queues[turn_queue], position, waiter, &mut self.seq, slack);
         owner
     }
 
-    /// Leaves the desk at which it waits. Those above that have no work without it leave theirs
-    /// too.
+    /// Leaves the turn queue at which it waits. Those above that have no work without it leave
+    /// theirs too.
     pub(super) fn leave(&mut self, entity: Entity) {
         let mut at = entity;
         while at != Entity::Node(ROOT) {
@@ -100,31 +100,31 @@ impl Scheduler {
                 Place::Out | Place::Held => return,
                 Place::Parent | Place::Group => self.owner(at, place),
             };
-            self.seat_mut(at, place).waiting = false;
-            let desk = self.desk_number(owner);
-            self.desks[desk].waiting -= 1;
-            if self.desks[desk].waiting > 0 {
+            self.position_mut(at, place).waiting = false;
+            let turn_queue = self.queue_number(owner);
+            self.turn_queues[turn_queue].waiting -= 1;
+            if self.turn_queues[turn_queue].waiting > 0 {
                 return;
             }
             at = owner;
         }
     }
 
-    /// The node's own queue joins the node's desk.
-    pub(super) fn sit_own(&mut self, node: u32) {
+    /// The node's own queue joins the node's turn queue.
+    pub(super) fn join_own(&mut self, node: u32) {
         let slack = self.slack();
-        let desk = self.nodes[node].desk;
-        let mut seat = self.desks[desk].own;
-        take_seat(&mut self.desks[desk], &mut seat, Waiter::Own(node), &mut self.seq, slack);
-        self.desks[desk].own = seat;
+        let turn_queue = self.nodes[node].turn_queue;
+        let mut position = self.turn_queues[turn_queue].own;
+        enter(&mut self.turn_queues[turn_queue], &mut position, Waiter::Own(node), &mut self.seq, slack);
+        self.turn_queues[turn_queue].own = position;
     }
 
-    /// The node's own queue leaves the node's desk.
-    pub(super) fn stand_own(&mut self, node: u32) {
-        let desk = &mut self.desks[self.nodes[node].desk];
-        if desk.own.waiting {
-            desk.own.waiting = false;
-            desk.waiting -= 1;
+    /// The node's own queue leaves the node's turn queue.
+    pub(super) fn leave_own(&mut self, node: u32) {
+        let turn_queue = &mut self.turn_queues[self.nodes[node].turn_queue];
+        if turn_queue.own.waiting {
+            turn_queue.own.waiting = false;
+            turn_queue.waiting -= 1;
         }
     }
 
@@ -136,7 +136,7 @@ impl Scheduler {
         let mut promised = None;
         loop {
             if let Entity::Node(n) = at
-                && self.nodes[n].desk == NONE
+                && self.nodes[n].turn_queue == NONE
             {
                 return self.meet(n, promised);
             }
@@ -192,9 +192,9 @@ impl Scheduler {
         std::hint::black_box(read);
     }
 
-    /// Whether a node found at a desk may pass; if it is blocked, it is moved to where it is
+    /// Whether a node found in a turn queue may pass; if it is blocked, it is moved to where it is
     /// blocked.
-    fn pass(&mut self, node: u32, desk_of: Entity) -> Pass {
+    fn pass(&mut self, node: u32, queue_of: Entity) -> Pass {
         self.fetch(node);
         let entity = Entity::Node(node);
         if !self.is_open(entity) {
@@ -202,36 +202,37 @@ impl Scheduler {
             return Pass::Blocked;
         }
         let group = self.nodes[node].group;
-        let held = match desk_of {
+        let held = match queue_of {
             Entity::Node(_) => group != NONE && !self.is_open(Entity::Group(group)),
-            // Called by its group, it may not pass those who wait at a desk above it.
+            // Taken from its group's queue, it may not pass others that wait in a turn queue above
+            // it.
             Entity::Group(_) => !self.is_path_clear(self.nodes[node].parent),
         };
         if !held {
             return Pass::Open;
         }
-        if let Some(time) = self.may_promise(node, desk_of) {
+        if let Some(time) = self.may_appoint(node, queue_of) {
             return Pass::From(time);
         }
-        match desk_of {
+        match queue_of {
             Entity::Node(_) => self.move_on(entity),
             Entity::Group(_) => {
                 self.leave(entity);
-                let parent = self.sit(entity, Place::Parent);
+                let parent = self.join_queue(entity, Place::Parent);
                 self.settle(parent);
             }
         }
         Pass::Blocked
     }
 
-    /// Whether nothing holds what comes from beneath a node on its way to the root's desk.
+    /// Whether nothing holds what comes from beneath a node on its way to the root's turn queue.
     fn is_path_clear(&self, node: u32) -> bool {
         let mut at = node;
         while at != ROOT {
             let record = &self.nodes[at];
             let group = record.group;
             if !self.is_open(Entity::Node(at))
-                || self.desks[record.desk].waiting > 0
+                || self.turn_queues[record.turn_queue].waiting > 0
                 || group != NONE && !self.is_open(Entity::Group(group))
             {
                 return false;
@@ -246,27 +247,27 @@ impl Scheduler {
         self.settle(entity);
     }
 
-    /// The waiter at a desk with the least tag. Entries of those who left are dropped on the way;
-    /// those served since go back to their place.
+    /// The waiter in a turn queue with the least tag. Entries of those who left are dropped on the
+    /// way; those served since go back to their place.
     fn next_in_turn(&mut self, at: Entity) -> Option<Waiter> {
-        let desk = self.desk_number(at);
-        if self.desks[desk].waiting == 0 {
+        let turn_queue = self.queue_number(at);
+        if self.turn_queues[turn_queue].waiting == 0 {
             return None;
         }
         loop {
-            let entry = self.desks[desk].heap.peek()?;
+            let entry = self.turn_queues[turn_queue].heap.peek()?;
             let waiter = Waiter::from_bits(entry.id);
             let next_seq = self.seq.wrapping_add(1);
-            let seat = self.seat_of(waiter, at);
-            if seat.seq != entry.seq || !seat.waiting {
-                seat.listed &= seat.seq != entry.seq;
-                self.desks[desk].heap.pop();
+            let position = self.position_of(waiter, at);
+            if position.seq != entry.seq || !position.waiting {
+                position.listed &= position.seq != entry.seq;
+                self.turn_queues[turn_queue].heap.pop();
                 // A dropped entry counts as a step, so that many of them do not hold up a poll.
                 self.steps = self.steps.checked_sub(1)?;
-            } else if seat.tag != entry.key {
-                seat.seq = next_seq;
-                let tag = seat.tag;
-                self.desks[desk].heap.postpone(tag, next_seq);
+            } else if position.tag != entry.key {
+                position.seq = next_seq;
+                let tag = position.tag;
+                self.turn_queues[turn_queue].heap.postpone(tag, next_seq);
                 self.seq = next_seq;
             } else {
                 return Some(waiter);
@@ -274,25 +275,25 @@ impl Scheduler {
         }
     }
 
-    /// A waiter's seat at a desk. A stale entry's may be another's by now: the entry's number
-    /// tells.
-    fn seat_of(&mut self, waiter: Waiter, at: Entity) -> &mut Seat {
+    /// A waiter's position in a turn queue. A stale entry's may be another's by now: the entry's
+    /// number tells.
+    fn position_of(&mut self, waiter: Waiter, at: Entity) -> &mut Position {
         match (waiter, at) {
             (Waiter::Own(n), _) => {
-                let desk = self.nodes[n].desk;
-                &mut self.desks[desk].own
+                let turn_queue = self.nodes[n].turn_queue;
+                &mut self.turn_queues[turn_queue].own
             }
-            (Waiter::Group(g), _) => &mut self.groups[g].seat,
-            (Waiter::Node(n), Entity::Group(_)) => &mut self.nodes[n].group_seat,
-            (Waiter::Node(n), Entity::Node(_)) => &mut self.nodes[n].seat,
+            (Waiter::Group(g), _) => &mut self.groups[g].position,
+            (Waiter::Node(n), Entity::Group(_)) => &mut self.nodes[n].group_position,
+            (Waiter::Node(n), Entity::Node(_)) => &mut self.nodes[n].position,
         }
     }
 
-    fn seat_mut(&mut self, entity: Entity, place: Place) -> &mut Seat {
+    fn position_mut(&mut self, entity: Entity, place: Place) -> &mut Position {
         match (entity, place) {
-            (Entity::Node(n), Place::Group) => &mut self.nodes[n].group_seat,
-            (Entity::Node(n), _) => &mut self.nodes[n].seat,
-            (Entity::Group(g), _) => &mut self.groups[g].seat,
+            (Entity::Node(n), Place::Group) => &mut self.nodes[n].group_position,
+            (Entity::Node(n), _) => &mut self.nodes[n].position,
+            (Entity::Group(g), _) => &mut self.groups[g].position,
         }
     }
 
@@ -303,26 +304,26 @@ impl Scheduler {
         }
     }
 
-    fn desk_number(&self, entity: Entity) -> u32 {
+    fn queue_number(&self, entity: Entity) -> u32 {
         match entity {
-            Entity::Node(n) => self.nodes[n].desk,
-            Entity::Group(g) => self.groups[g].desk,
+            Entity::Node(n) => self.nodes[n].turn_queue,
+            Entity::Group(g) => self.groups[g].turn_queue,
         }
     }
 
-    fn desk(&self, entity: Entity) -> &Desk {
-        &self.desks[self.desk_number(entity)]
+    fn turn_queue(&self, entity: Entity) -> &TurnQueue {
+        &self.turn_queues[self.queue_number(entity)]
     }
 }
 
-fn take_seat(desk: &mut Desk, seat: &mut Seat, waiter: Waiter, seq: &mut u32, slack: u64) {
-    seat.tag = desk.tag_on_arrival(seat.tag, slack);
-    seat.waiting = true;
-    desk.waiting += 1;
-    if !seat.listed {
-        seat.listed = true;
+fn enter(turn_queue: &mut TurnQueue, position: &mut Position, waiter: Waiter, seq: &mut u32, slack: u64) {
+    position.tag = turn_queue.tag_on_arrival(position.tag, slack);
+    position.waiting = true;
+    turn_queue.waiting += 1;
+    if !position.listed {
+        position.listed = true;
         *seq = seq.wrapping_add(1);
-        seat.seq = *seq;
-        desk.heap.push(Entry { key: seat.tag, id: waiter.to_bits(), seq: seat.seq });
+        position.seq = *seq;
+        turn_queue.heap.push(Entry { key: position.tag, id: waiter.to_bits(), seq: position.seq });
     }
 }
