@@ -197,8 +197,9 @@ fn per_mille(part: f64) -> u32 {
     (part * 1000.0).round() as u32
 }
 
-/// The state of a floor. Of operations and bytes the one reached first ends the promise, so the kind
-/// that is nearer decides. 1 % below is met. A rate that is short goes before a latency that is.
+/// The state of a floor. Of operations and bytes the one reached first ends the promise, so the
+/// kind that is nearer decides. 1 % below is met. A rate that is short goes before a latency that
+/// is.
 fn state_of(guarantee: &mut FloorControl, seconds: f64, phi: f64, open: bool) -> FloorState {
     let median = guarantee.latency.as_mut().and_then(|latency| Some((latency.take_median()?, latency.most)));
 
