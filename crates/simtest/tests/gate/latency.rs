@@ -12,8 +12,8 @@ use qos::{FloorState, Limits, RegistrySettings, Shortage, Size, Units, smallest_
 use simtest::{Client, Load, Recording, Scene, Tree, latency};
 
 use crate::devices::second;
+use crate::reported::floor_by_second;
 use crate::seeds::{chosen, for_seeds};
-use crate::told::floor_by_second;
 use crate::trials::{sliced, slow_for_a_while};
 
 const SECONDS: u64 = 12;
@@ -171,12 +171,12 @@ fn a_latency_out_of_reach_costs_no_more_than_trying() {
 /// there is, or that holding others back did not help; nothing is known only while it is tried
 /// again. A floor of 1 ms is met.
 #[test]
-fn why_a_latency_cannot_be_had_is_told() {
+fn why_a_latency_cannot_be_had_is_reported() {
     for (most, seed) in [(300, 1), (300, 2), (1_000, 1)] {
         let clients = vec![users(500, 1_500), Client::closed(ObjectId(1), 128)];
         let edits = Tree::flat(2).limits(0, latency(Span::from_micros(most))).edits();
         let scene = Scene { device: servers(), clients, edits, until: second(SECONDS), seed };
-        let told = floor_by_second(&scene, ObjectId(0));
+        let states = floor_by_second(&scene, ObjectId(0));
         let known = |state: &&FloorState| match **state {
             FloorState::Slow { median, wanted, why: Shortage::TakesAtBest(best) } => {
                 // As near as bins of an eighth of an octave allow.
@@ -188,13 +188,13 @@ fn why_a_latency_cannot_be_had_is_told() {
             _ => false,
         };
         let tried = |state: &&FloorState| matches!(state, FloorState::Slow { why: Shortage::Adjusting, .. });
-        let (settled, tries) = (told[2..].iter().filter(known).count(), told[2..].iter().filter(tried).count());
-        println!("{most} us, seed {seed}: {told:?}");
+        let (settled, tries) = (states[2..].iter().filter(known).count(), states[2..].iter().filter(tried).count());
+        println!("{most} us, seed {seed}: {states:?}");
         assert!(
-            told.len() as u64 >= SECONDS - 1 && settled + tries == told.len() - 2,
-            "{most} us, seed {seed}: {told:?}"
+            states.len() as u64 >= SECONDS - 1 && settled + tries == states.len() - 2,
+            "{most} us, seed {seed}: {states:?}"
         );
-        assert!(tries <= 2 && (most == 300 || tries == 0), "{most} us, seed {seed}: {told:?}");
+        assert!(tries <= 2 && (most == 300 || tries == 0), "{most} us, seed {seed}: {states:?}");
     }
 }
 

@@ -7,25 +7,25 @@ use block::{Completion, ObjectId, Request, Span, Submitted, Target, Ticket, Time
 use qos::{Edit, EditError, FloorState, Gate, Settings};
 use simtest::{Scene, Shield};
 
-/// How an object's floor fares, second by second.
+/// The states of an object's floor, second by second.
 pub fn floor_by_second(scene: &Scene, object: ObjectId) -> Vec<FloorState> {
-    let told = Rc::new(RefCell::new(Vec::new()));
+    let reported = Rc::new(RefCell::new(Vec::new()));
     scene.play(|device| {
         let gate = Gate::new(device, Settings::default());
-        Told { gate, object, next: Time::ZERO + Span::SECOND, told: told.clone() }
+        Reporting { gate, object, next: Time::ZERO + Span::SECOND, reported: reported.clone() }
     });
-    told.take()
+    reported.take()
 }
 
 /// A gate whose account is taken each second.
-struct Told<T: Target> {
+struct Reporting<T: Target> {
     gate: Gate<T>,
     object: ObjectId,
     next: Time,
-    told: Rc<RefCell<Vec<FloorState>>>,
+    reported: Rc<RefCell<Vec<FloorState>>>,
 }
 
-impl<T: Target> Target for Told<T> {
+impl<T: Target> Target for Reporting<T> {
     fn traits(&self) -> Traits {
         self.gate.traits()
     }
@@ -41,7 +41,7 @@ impl<T: Target> Target for Told<T> {
             let mut accounts = Vec::new();
             self.gate.account(now, &mut accounts);
             let ours = accounts.iter().find(|account| account.object == self.object);
-            self.told.borrow_mut().extend(ours.map(|account| account.floor));
+            self.reported.borrow_mut().extend(ours.map(|account| account.floor));
         }
     }
 
@@ -54,7 +54,7 @@ impl<T: Target> Target for Told<T> {
     }
 }
 
-impl<T: Target> Shield for Told<T> {
+impl<T: Target> Shield for Reporting<T> {
     fn apply(&mut self, now: Time, edit: &Edit) -> Result<(), EditError> {
         self.gate.edit(now, edit)
     }
