@@ -1,10 +1,10 @@
 //! The published GenIO tests: two hosts on an A300, three on an A700, and three with adaptive QoS,
 //! one of them a bully.
+//!
 //! Two numbers are fitted, both to the three tables of the test with adaptive QoS, and neither
 //! depends on the host: the time of a block in the journal, and the time of a whole cycle for each
 //! of its blocks. In the array they become the bandwidth of a stream (`flow` of the link) and the
 //! time of a small write (`latency` of the log).
-//! takes (`latency` of the log).
 
 mod bounds;
 

@@ -1,8 +1,8 @@
 //! The program `seawall`. It connects the parts and decides nothing on its own: one file a command
 //! in `command`.
 //!
-//! Exit codes: 0 done, 1 the answer is no, 2 could not. Where a reader left it ends by SIGPIPE,
-//! when all is put away.
+//! Exit codes: 0 done, 1 the answer is no, 2 could not. If the reader of its output has left, it
+//! cleans up and ends by SIGPIPE.
 
 #![deny(clippy::print_stdout, clippy::print_stderr)]
 

@@ -1,5 +1,5 @@
-//! fio's command lines and job files, read and unfolded into jobs of ours, and fio's outputs,
-//! written from what our jobs leave.
+//! fio's command lines and job files, read and unfolded into our jobs, and fio's outputs, written
+//! from the outcomes of our jobs.
 //!
 //! ```text
 //!  arguments ─► command_line ─┐                                      ┌─► describe   (what will run, in words)

@@ -2,8 +2,8 @@
 //! system that is mounted read only, or in a folder of another user.
 //!
 //! SQLite needs a write-ahead log and its index beside a file in WAL mode, even to read it, unless
-//! it is told that the file is immutable. It is, as long as nobody has it open: whoever has, also
-//! has the log there.
+//! the file is opened as immutable. It is immutable as long as no program has it open for writing,
+//! and such a program keeps the log beside it.
 
 use rusqlite::{Connection, OpenFlags};
 use std::os::unix::ffi::OsStrExt as _;

@@ -7,7 +7,7 @@
 //! ```text
 //!            handshake                                   transmission
 //!  server    ServerHandshake::receive ──► Admitted ──►   Rules::parse, Rules::check · Framing::{ok, error, read}, Chunks
-//!  client    ClientHandshake::receive ──► Agreed   ──►   Request::put · ReplyParser::parse, ReadAssembly, extents
+//!  client    ClientHandshake::receive ──► Agreed   ──►   NbdRequest::put · ReplyParser::parse, ReadAssembly, extents
 //! ```
 //!
 //! * A handshake consumes whole messages from the front of the received bytes, appends its answers

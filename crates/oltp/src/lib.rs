@@ -1,13 +1,12 @@
-//! The order-entry load of a database: schema, rows, transactions, what was measured and what it
-//! says.
+//! The order-entry load of a database: schema, rows, transactions, measurements, and conclusions
+//! from them.
 //!
 //! ```text
 //!   Scale, seed ──► Rows ──► a database ◄── User::perform ◄── Weights
 //!                                               │
 //!                                            Ledger ──► Figures ──► results.xml, lines, table, page; a Run
 //! ```
-//! All SQL of the load is here. Connecting, waiting and reading a clock are an adapter's, behind
-//! [`Session`].
+//! All SQL of the load is here. An adapter behind [`Session`] connects, waits and reads the clock.
 
 mod beside;
 mod chance;

@@ -7,10 +7,10 @@
 //!      summary, matrices, histograms, trace, percentiles, page, run  ◄── Measured (one a point) ◄── outcomes ┘
 //!                                                                          └──► proofs, a few a point
 //! ```
-//! A point holds so many small and so many large requests outstanding, and makes a new one whenever
-//! one ends. The files are the original's as far as their form is known; each point also proves
-//! itself, which the original does not. Nothing here touches a file, reads a clock or starts a
-//! thread.
+//! A point keeps a number of small and a number of large requests outstanding, and makes a new one
+//! whenever one ends. The files are the original's as far as their form is known. In addition, each
+//! point proves that it measured what it says. Nothing here touches a file, reads a clock or starts
+//! a thread.
 
 mod best;
 mod console;

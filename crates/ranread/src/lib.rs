@@ -9,9 +9,9 @@
 //!                                       │ └─────────────────────────── stats::Run, which is kept
 //!      Sweep: which load is next ◄──────┘──► Point ──► knee, target, what limited ──► table, page
 //! ```
-//! The classic text is the original's to the byte; what the original could not tell (maxima,
-//! percentiles, how many reads) stands beside it. Nothing here touches a file, reads a clock or
-//! starts a thread.
+//! The classic text is the original's to the byte. What the original does not report (maxima,
+//! percentiles, the number of reads) is added beside it. Nothing here touches a file, reads a clock
+//! or starts a thread.
 
 mod advice;
 mod batch;

@@ -6,7 +6,7 @@
 //!   Recording ───────┼─► table      80 columns for the terminal
 //!                    ├─► picture    the IOPS over time as SVG
 //!                    └─► run_page ──┐
-//!   a ramp, an advice, what else ───┴─► Page of Sections ──► one self-contained HTML file
+//!   a ramp, an advice, a table … ───┴─► Page of Sections ──► one self-contained HTML file
 //!   LiveState ─────────► live       a frame for the terminal, or plain lines
 //! ```
 //!

@@ -1,4 +1,4 @@
-//! The storage server: NBD sessions, the QoS gate and the store joined on one thread, and the
+//! The storage server: NBD and NFS sessions, the QoS gate and the store on one thread, and the
 //! control that changes them.
 //!
 //! ```text
@@ -9,8 +9,8 @@
 //!                  └─────────┘ completions          ◄── Order ──┘  (a queue and a wake-up, no lock)
 //! ```
 //!
-//! A change is checked by the administration, made durable in the catalogue, and only then ordered
-//! of the shard.
+//! A change is checked by the administration, made durable in the catalogue, and only then sent to
+//! the shard as an order.
 
 mod access;
 mod account;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!   DIR/seawall.toml     settings (cache, [pool] data, log, give_back), optional
-//!   DIR/catalogue.db     SQLite: names, sizes, policies, attachments; catalogue.ballast: see there
+//!   DIR/catalogue.db     SQLite: names, sizes, policies, attachments; beside it catalogue.ballast
 //!   DIR/lock             locked while a server has the pool open
 //!   DIR/control.sock     the running server's control socket (mode 0600)
 //!   DIR/totals.db        SQLite: what was done and promised in each hour ([`HourlyTotals`])

@@ -2,7 +2,7 @@
 //! by what a database gets out of it.
 //!
 //! ```text
-//!   list (TOML) ──► rows: words that are said or seen ─┐
+//!   list (TOML) ──► rows: words, given or measured ────┐
 //!   runs that were kept, files of other tools ─────────┼──► Table ──► text, CSV, page, workbook
 //!                                                      └──► what is impossible, what the columns say, differences
 //! ```
