@@ -190,6 +190,19 @@ impl Kept {
         writer.so_far(run);
     }
 
+    /// Up to which time of the run its seconds are written, if it is kept. In virtual time, where
+    /// the run can wait, all of them are written first.
+    fn foldable(&mut self, run: &Run) -> Span {
+        let Some(writer) = &self.writer else { return Span::from_nanos(u64::MAX) };
+        if self.simulated {
+            let mut run = run.clone();
+            run.identity.state = State::Running;
+            self.label(&mut run);
+            writer.wait_for(run);
+        }
+        writer.foldable()
+    }
+
     /// Writes the run as it ended. Returns its file and number, where it is kept.
     pub fn end(mut self, mut run: Run) -> Option<(PathBuf, i64)> {
         run.host.clone_from(self.host());
@@ -235,6 +248,10 @@ impl<P: RunWatcher> RunWatcher for Keeping<'_, P> {
             self.kept.so_far(run);
         }
         goes_on
+    }
+
+    fn foldable(&mut self, run: &Run) -> Span {
+        self.kept.foldable(run)
     }
 }
 
@@ -293,6 +310,7 @@ pub fn named_label(given: &str) -> Result<(String, Option<String>), String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use stats::run::{Class, Coarse, Minute, Point, RunActor, Series, Slice};
     use std::os::unix::ffi::OsStringExt as _;
 
     #[test]
@@ -304,6 +322,40 @@ mod tests {
         assert_eq!(kept(&spaces), r"seawall --label 'storage=array 1' fio '--name=it'\''s' '$HOME' ''");
         let odd = OsString::from_vec(b"\xff.fio".to_vec());
         assert_eq!(command_of([odd].into_iter()), "'\u{fffd}.fio'");
+    }
+
+    /// A plan's run in virtual time is written when its seconds are to be folded, up to the minute
+    /// that may go on; without a database they need not be written.
+    #[test]
+    fn what_is_folded_was_written() {
+        let folder = tempfile::tempdir().unwrap();
+        let file = folder.path().join("results.db");
+        let second = |second: u64| Slice {
+            start: Span::from_secs(second),
+            length: Span::SECOND,
+            ops: 100 + second,
+            ..Slice::default()
+        };
+        let minute = |minute: u64| Minute { start: Span::from_secs(60 * minute), response: Coarse::default() };
+        let series = Series {
+            actor: 0,
+            class: Class::READ,
+            slices: (0..150).map(second).collect(),
+            minutes: (0..3).map(minute).collect(),
+        };
+        let mut run = Run { series: vec![series], ..Run::default() };
+        run.points.push(Point { end: Span::from_secs(150), ..Point::default() });
+        run.actors.push(RunActor::default());
+        run.identity = Identity { simulated: true, ..identity("simulate", "long".into(), 0) };
+        let memory = Memory { results: Some(file.clone()), ..Memory::default() };
+        let mut kept = memory.begin(Run { series: Vec::new(), points: Vec::new(), ..run.clone() });
+        assert_eq!(kept.foldable(&run), Span::from_secs(90));
+        run.fold(Span::from_secs(90));
+        assert_eq!(run.slices(), 91, "one minute is folded");
+        let (_, number) = kept.end(run.clone()).unwrap();
+        let stored = Results::open(&file).unwrap().load(number).unwrap();
+        assert_eq!(stored.slices(), 150);
+        assert_eq!(Kept::default().foldable(&run), Span::from_nanos(u64::MAX));
     }
 
     #[test]

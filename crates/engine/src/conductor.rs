@@ -122,6 +122,13 @@ pub struct ObjectSecond {
 pub trait RunWatcher {
     /// Called after each second; returns whether to go on.
     fn second(&mut self, run: &Run, phase: usize, passed: Span, whole: Span) -> bool;
+
+    /// Up to which time of the run its seconds may be folded into minutes. A watcher that stores
+    /// them answers how far it has.
+    fn foldable(&mut self, run: &Run) -> Span {
+        let _ = run;
+        Span::from_nanos(u64::MAX)
+    }
 }
 
 /// At this load a processor is taken to be the bottleneck.
@@ -135,7 +142,7 @@ const PACE_KEPT: f64 = 0.98;
 pub struct Conductor<'a> {
     plan: &'a Plan,
     stage: &'a mut dyn Stage,
-    pace: &'a mut dyn RunWatcher,
+    watcher: &'a mut dyn RunWatcher,
     /// The storage that each workload uses, in the plan's order: the server's objects by path, or
     /// other places.
     places: Vec<RunPlace>,
@@ -155,14 +162,14 @@ impl<'a> Conductor<'a> {
     pub fn new(
         plan: &'a Plan,
         stage: &'a mut dyn Stage,
-        pace: &'a mut dyn RunWatcher,
+        watcher: &'a mut dyn RunWatcher,
         places: Vec<RunPlace>,
         idle_service: Span,
     ) -> Conductor<'a> {
         Conductor {
             plan,
             stage,
-            pace,
+            watcher,
             places,
             idle_service,
             points: Vec::new().into_iter(),
@@ -337,8 +344,8 @@ impl Scene for Conductor<'_> {
             self.take(run, &second, start, (from, to.saturating_sub(from)), settled);
             at = now;
             run.points[index].end = to;
-            fold(run);
-            going_on = self.pace.second(run, index, to, whole);
+            self.fold(run);
+            going_on = self.watcher.second(run, index, to, whole);
         }
         note_stalls(run);
         self.note_losses(run);
@@ -360,21 +367,23 @@ const ENDS: Span = Span::from_secs(2);
 /// Slices are folded this many minutes at a time, since each fold moves the hour that is kept.
 const FOLDED_MINUTES: u64 = 5;
 
-/// Keeps a long run's memory from growing with every second.
-fn fold(run: &mut Run) {
-    let Some((begun, now)) = run.points.last().map(|point| (point.start, point.end)) else { return };
-    // Called every second, but folds once a minute.
-    let minute = FOLDED_EVERY.as_nanos();
-    if now.as_nanos() / minute == now.saturating_sub(Span::SECOND).as_nanos() / minute {
-        return;
-    }
-    if now.saturating_sub(begun) > TRACED {
-        let times = [begun + ENDS, now.saturating_sub(ENDS)].map(|span| Time::ZERO + span);
-        run.objects.iter_mut().for_each(|object| object.trace.fold(times[0], times[1]));
-    }
-    let whole = now.as_nanos() / minute;
-    if whole.is_multiple_of(FOLDED_MINUTES) && run.slices() > SLICES_MOST {
-        run.fold(now.saturating_sub(BY_SECONDS));
+impl Conductor<'_> {
+    /// Keeps a long run's memory from growing with every second.
+    fn fold(&mut self, run: &mut Run) {
+        let Some((begun, now)) = run.points.last().map(|point| (point.start, point.end)) else { return };
+        // Called every second, but folds once a minute.
+        let minute = FOLDED_EVERY.as_nanos();
+        if now.as_nanos() / minute == now.saturating_sub(Span::SECOND).as_nanos() / minute {
+            return;
+        }
+        if now.saturating_sub(begun) > TRACED {
+            let times = [begun + ENDS, now.saturating_sub(ENDS)].map(|span| Time::ZERO + span);
+            run.objects.iter_mut().for_each(|object| object.trace.fold(times[0], times[1]));
+        }
+        let whole = now.as_nanos() / minute;
+        if whole.is_multiple_of(FOLDED_MINUTES) && run.slices() > SLICES_MOST {
+            run.fold(now.saturating_sub(BY_SECONDS).min(self.watcher.foldable(run)));
+        }
     }
 }
 

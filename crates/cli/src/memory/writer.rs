@@ -24,6 +24,9 @@ const EVERY: Span = Span::SECOND;
 /// with it.
 const LOST_PART: u64 = 50;
 
+/// What the database stores together.
+const MINUTE: Span = Span::from_secs(60);
+
 /// Writing takes this part of the time of one processor at most.
 const BUSY_PART: u64 = 100;
 
@@ -36,6 +39,8 @@ pub struct Writer {
 
 enum Order {
     SoFar(Box<Run>),
+    /// The same, for one who waits until it has been tried.
+    SoFarNow(Box<Run>, SyncSender<()>),
     End(Box<Run>),
     Forget,
 }
@@ -70,6 +75,21 @@ impl Writer {
         let _ = self.orders.as_ref().map(|orders| orders.try_send(Order::SoFar(Box::new(run))));
     }
 
+    /// Writes what there is so far, and waits for it.
+    pub fn wait_for(&self, run: Run) {
+        let (tried, wait) = sync_channel(1);
+        // Without the thread nothing is kept any longer, and it said why.
+        let _ = self.orders.as_ref().map(|orders| orders.send(Order::SoFarNow(Box::new(run), tried)));
+        let _ = wait.recv();
+    }
+
+    /// Up to which time of the run its whole minutes are in the database, and the database has no
+    /// more need of their seconds.
+    pub fn foldable(&self) -> Span {
+        // The minute that was written last is written again.
+        Span::from_nanos(self.pace.written.load(Relaxed)).saturating_sub(MINUTE)
+    }
+
     /// Writes the run as it ended. Returns its file and number, where it is kept.
     pub fn end(mut self, run: Run) -> Option<(PathBuf, i64)> {
         self.close(Some(Order::End(Box::new(run))))
@@ -100,13 +120,16 @@ struct Pace {
     began: Time,
     /// Nanoseconds on the clock; the last there are while it is being written.
     next: AtomicU64,
+    /// Up to which time of the run it is written, in nanoseconds; the last there are once nothing
+    /// is kept any longer.
+    written: AtomicU64,
 }
 
 impl Default for Pace {
     fn default() -> Pace {
         let clock = Clock::new();
         let began = clock.now();
-        Pace { clock, began, next: AtomicU64::new((began + EVERY).as_nanos()) }
+        Pace { clock, began, next: AtomicU64::new((began + EVERY).as_nanos()), written: AtomicU64::new(0) }
     }
 }
 
@@ -133,11 +156,8 @@ impl Database {
     fn serve(mut self, asked: &Receiver<Order>, pace: &Pace) -> Option<(PathBuf, i64)> {
         for order in asked {
             match order {
-                Order::SoFar(run) => {
-                    let from = pace.clock.now();
-                    self.write(&run, "the run goes on, but is not kept")?;
-                    pace.wrote(from);
-                }
+                Order::SoFar(run) => self.write_so_far(&run, pace)?,
+                Order::SoFarNow(run, _tried) => self.write_so_far(&run, pace)?,
                 Order::End(run) => {
                     self.said = false;
                     self.write(&run, "not all of the run is kept")?;
@@ -153,17 +173,32 @@ impl Database {
         None
     }
 
-    /// Writes the run. What does not last, as a lock or a full disk, is said once and tried again
-    /// the next time; `None` means that there is no next time.
-    fn write(&mut self, run: &Run, what: &str) -> Option<()> {
-        let Err(error) = self.try_write(run) else { return Some(()) };
+    fn write_so_far(&mut self, run: &Run, pace: &Pace) -> Option<()> {
+        let from = pace.clock.now();
+        let is_written = self.write(run, "the run goes on, but is not kept");
+        let until = match is_written {
+            Some(true) => run.points.last().map(|point| point.end.as_nanos()),
+            Some(false) => None,
+            None => Some(u64::MAX),
+        };
+        if let Some(until) = until {
+            pace.written.store(until, Relaxed);
+        }
+        pace.wrote(from);
+        is_written.map(drop)
+    }
+
+    /// Writes the run; returns whether it could. What does not last, as a lock or a full disk, is
+    /// said once and tried again the next time; `None` means that there is no next time.
+    fn write(&mut self, run: &Run, what: &str) -> Option<bool> {
+        let Err(error) = self.try_write(run) else { return Some(true) };
         let may_pass = error.downcast_ref().is_some_and(results::Error::may_pass);
         if !self.said {
             let until_then = if may_pass { " for now" } else { "" };
             complain(&format!("{what}{until_then}"), &error);
             self.said = true;
         }
-        may_pass.then_some(())
+        may_pass.then_some(false)
     }
 
     fn try_write(&mut self, run: &Run) -> anyhow::Result<()> {
