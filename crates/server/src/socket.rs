@@ -5,6 +5,8 @@
 //!   client:  the line, '\n'; behind a line that needs a password NUL and the password before the '\n'
 //!   server:  "ok " or "no ", the answer's length in bytes, '\n', the answer
 //!            "more " in place of "ok " where another answer follows: `qos statistics` once a second
+//!            "bye " where the server closes the connection, and why; no line was executed since
+//!            the previous answer
 //! ```
 //!
 //! One thread accepts, and each connection has a thread. A command is short work, so the threads
@@ -27,7 +29,8 @@ use uring::socket::listen_unix;
 
 /// The longest line, in bytes; no command comes near it.
 const LINE_BYTES_MAX: u64 = 64 << 10;
-/// Connections at once; further ones are closed immediately.
+/// Connections at once. For a further one the connection that has been idle longest is closed; if
+/// none is idle, the further one is refused.
 const CONNECTIONS_MAX: usize = 64;
 /// A connection that sends nothing for this long is closed.
 const IDLE_TIME: Duration = Duration::from_secs(300);
@@ -58,9 +61,17 @@ struct Desk {
 #[derive(Default)]
 struct Open {
     stopping: bool,
-    /// A handle of each connection's socket, to close it.
-    streams: HashMap<u64, UnixStream>,
+    connections: HashMap<u64, Connection>,
     accepted: u64,
+    /// Grows each time a connection becomes idle, to order them without a clock.
+    pauses: u64,
+}
+
+struct Connection {
+    /// A handle of its socket, to close it.
+    stream: UnixStream,
+    /// While it waits for a line: the number of this pause.
+    idle: Option<u64>,
 }
 
 impl ControlSocket {
@@ -103,32 +114,71 @@ impl Desk {
     /// Registers a connection; `None` if it is refused.
     fn admit(&self, stream: &UnixStream) -> Option<u64> {
         let mut open = self.open();
-        if open.streams.len() >= CONNECTIONS_MAX {
-            tracing::warn!(limit = CONNECTIONS_MAX, "control connection refused: too many are open");
+        if open.connections.len() >= CONNECTIONS_MAX && !open.close_longest_idle() {
+            tracing::warn!(limit = CONNECTIONS_MAX, "control connection refused: too many are open, and none is idle");
+            let why = format!(
+                "all {CONNECTIONS_MAX} control connections of the server are busy; end what one of them runs and try again"
+            );
+            close(stream, &why);
             return None;
         }
         open.accepted += 1;
-        let number = open.accepted;
-        open.streams.insert(number, stream.try_clone().ok()?);
+        open.pauses += 1;
+        let (number, idle) = (open.accepted, Some(open.pauses));
+        open.connections.insert(number, Connection { stream: stream.try_clone().ok()?, idle });
         Some(number)
     }
 
     fn converse(&self, number: u64, stream: &UnixStream) {
-        let _ = self.answer_lines(stream);
+        let _ = self.answer_lines(number, stream);
         // The copy is closed too, so that the peer sees the end.
-        self.open().streams.remove(&number);
+        self.open().connections.remove(&number);
     }
 
-    fn answer_lines(&self, stream: &UnixStream) -> std::io::Result<()> {
+    /// Marks a connection as idle.
+    fn pause(&self, number: u64) {
+        let mut open = self.open();
+        open.pauses += 1;
+        let pauses = open.pauses;
+        if let Some(connection) = open.connections.get_mut(&number) {
+            connection.idle = Some(pauses);
+        }
+    }
+
+    /// Marks a connection as busy with a line; false if it must not execute the line, because it was
+    /// told goodbye or the server stops.
+    fn resume(&self, number: u64) -> bool {
+        let mut open = self.open();
+        let is_stopping = open.stopping;
+        match open.connections.get_mut(&number) {
+            Some(connection) if !is_stopping => {
+                connection.idle = None;
+                true
+            }
+            _ => false,
+        }
+    }
+
+    fn answer_lines(&self, number: u64, stream: &UnixStream) -> std::io::Result<()> {
         stream.set_read_timeout(Some(IDLE_TIME))?;
         stream.set_write_timeout(Some(ANSWER_TIME))?;
         let who = uring::socket::peer(stream).ok().map(Actor::peer);
         let mut reader = BufReader::new(stream);
         loop {
             let mut line = Vec::new();
-            let got = reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line)?;
-            if got == 0 || self.open().stopping {
+            let got = reader.by_ref().take(LINE_BYTES_MAX).read_until(b'\n', &mut line);
+            if !self.resume(number) {
                 return Ok(());
+            }
+            match got {
+                Ok(0) => return Ok(()),
+                Ok(_) => {}
+                Err(error) => {
+                    if error.kind() == std::io::ErrorKind::WouldBlock {
+                        close(stream, &format!("the connection was idle for {} s", IDLE_TIME.as_secs()));
+                    }
+                    return Err(error);
+                }
             }
             if line.pop() != Some(b'\n') {
                 let rule = format!("a line has at most {LINE_BYTES_MAX} bytes and ends with a newline");
@@ -140,6 +190,7 @@ impl Desk {
                 Ok(Command::Statistics(show)) => self.iterate(stream, text, show.iterations.map(|count| count.0))?,
                 _ => answer(stream, self.run(who.as_ref(), text, secret))?,
             }
+            self.pause(number);
         }
     }
 
@@ -172,6 +223,33 @@ impl Desk {
     }
 }
 
+impl Open {
+    /// Closes the connection that has been idle longest; false if none is idle.
+    fn close_longest_idle(&mut self) -> bool {
+        let idle = self.connections.iter().filter_map(|(&number, connection)| Some((connection.idle?, number)));
+        let Some((_, number)) = idle.min() else { return false };
+        let Some(Connection { stream, .. }) = self.connections.remove(&number) else { return false };
+        tracing::warn!(
+            limit = CONNECTIONS_MAX,
+            "control connection closed: it was idle longest, and too many are open"
+        );
+        close(
+            &stream,
+            &format!("the server has at most {CONNECTIONS_MAX} control connections, and this one was idle longest"),
+        );
+        true
+    }
+}
+
+/// Closes a connection and tells why, if there is room for that: nobody waits for its peer to read.
+fn close(stream: &UnixStream, why: &str) {
+    let told = stream.set_nonblocking(true).and_then(|()| send(stream, "bye", why));
+    if let Err(error) = told {
+        tracing::debug!(%error, "control connection closed without a word");
+    }
+    let _ = stream.shutdown(Shutdown::Both);
+}
+
 fn lock(control: &Mutex<Control>) -> MutexGuard<'_, Control> {
     control.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -194,11 +272,11 @@ fn accept(listener: &UnixListener, desk: &Arc<Desk>) {
         let body = move || shared.converse(number, &stream);
         match std::thread::Builder::new().name("control-line".into()).spawn(body) {
             Ok(thread) => threads.push(thread),
-            Err(_) => drop(desk.open().streams.remove(&number)),
+            Err(_) => drop(desk.open().connections.remove(&number)),
         }
     }
-    for stream in desk.open().streams.values() {
-        let _ = stream.shutdown(Shutdown::Both);
+    for connection in desk.open().connections.values() {
+        let _ = connection.stream.shutdown(Shutdown::Both);
     }
     for thread in threads {
         let _ = thread.join();
@@ -263,7 +341,8 @@ impl ControlClient {
     /// The same for a line that needs a password.
     ///
     /// # Errors
-    /// The server has gone.
+    /// The server has gone, or it has closed the connection and told why: `ConnectionAborted`. The
+    /// line was not executed then, and another connection can repeat it.
     pub fn run_with(
         &mut self,
         line: &str,
@@ -273,9 +352,11 @@ impl ControlClient {
         let mut one_line = line.replace('\0', " ");
         one_line.extend(secret.into_iter().flat_map(|secret| ["\0", secret]));
         let one_line = one_line.replace(['\n', '\r'], " ");
-        self.reader.get_mut().write_all(format!("{one_line}\n").as_bytes())?;
+        let mut sent = self.reader.get_mut().write_all(format!("{one_line}\n").as_bytes());
         loop {
-            let (word, text) = self.answer()?;
+            // What could not be sent may have been answered all the same: with a goodbye.
+            let (word, text) =
+                self.answer().map_err(|error| std::mem::replace(&mut sent, Ok(())).err().unwrap_or(error))?;
             match word.as_str() {
                 "more" if each(&text) => {}
                 "more" => return Ok(Ok(())),
@@ -284,6 +365,7 @@ impl ControlClient {
                     return Ok(Ok(()));
                 }
                 "no" => return Ok(Err(text)),
+                "bye" => return Err(std::io::Error::new(std::io::ErrorKind::ConnectionAborted, text)),
                 _ => return Err(broken()),
             }
         }

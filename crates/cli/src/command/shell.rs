@@ -114,14 +114,23 @@ impl Session {
         self.interrupts.iter().for_each(|interrupts| interrupts.runs.store(true, Relaxed));
         let interrupts = self.interrupts.clone();
         let goes_on = || !interrupts.as_ref().is_some_and(Interrupts::was_struck);
-        let result = self.server.run_each(line, secret, |answer| each(answer) && goes_on());
+        let mut result = self.server.run_each(line, secret, |answer| each(answer) && goes_on());
+        if result.as_ref().is_err_and(link::is_closed) {
+            // This connection was idle, and had to give way to others.
+            self.connect_again()?;
+            result = self.server.run_each(line, secret, |answer| each(answer) && goes_on());
+        }
         self.interrupts.iter().for_each(|interrupts| interrupts.runs.store(false, Relaxed));
         if self.interrupts.as_ref().is_some_and(Interrupts::was_struck) {
-            self.server = self.place.connect()?;
-            self.interrupts.iter().try_for_each(|interrupts| interrupts.aim(&self.server))?;
+            self.connect_again()?;
             return Ok(None);
         }
         result.map(Some)
+    }
+
+    fn connect_again(&mut self) -> Result<()> {
+        self.server = self.place.connect()?;
+        self.interrupts.iter().try_for_each(|interrupts| interrupts.aim(&self.server))
     }
 }
 

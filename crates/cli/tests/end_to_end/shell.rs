@@ -1,10 +1,11 @@
 //! `seawall shell`: an administrator's lines to a running server, and its answers.
 
 use crate::requires::{client, requires};
-use crate::running::{Ended, run, seawall};
+use crate::running::{Ended, run, seawall, until};
 use crate::scratch::Scratch;
 use crate::server::{LUN, Server};
-use std::io::Write as _;
+use std::io::{Read as _, Write as _};
+use std::os::unix::net::UnixStream;
 use std::process::Stdio;
 
 fn refused_in_one_line(ended: &Ended, line: &str) {
@@ -187,6 +188,37 @@ fn a_pool_that_nobody_serves_gives_one_line() {
     assert_eq!(ended.err.lines().count(), 1, "{}", ended.err);
     assert!(ended.err.contains("--pool nowhere") && ended.err.contains("seawall serve"), "{}", ended.err);
     assert_eq!(scratch.listing(), [""; 0]);
+}
+
+/// 64 idle connections to the control socket keep no administrator out, and a shell whose connection
+/// gave way to another goes on with a new one. While all of them are busy, one more is refused in
+/// one line.
+#[test]
+fn idle_connections_to_the_control_socket_give_way() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    let mut command = seawall(scratch.path());
+    command.args(["shell", "--pool", "pool"]).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut waiting = command.spawn().unwrap();
+    waiting.stdin.as_mut().unwrap().write_all(b"vserver create -vserver one\n").unwrap();
+    until("the first line is done", || server.tell(&["vserver show"]).contains("one"));
+    let connect = |_| UnixStream::connect(scratch.join("pool/control")).unwrap();
+    let idle: Vec<UnixStream> = (0..64).map(connect).collect();
+    server.tell(&["vserver create -vserver two"]);
+    waiting.stdin.as_mut().unwrap().write_all(b"vserver create -vserver three\n").unwrap();
+    let ended = waiting.wait_with_output().unwrap();
+    assert_eq!((ended.status.code(), String::from_utf8(ended.stderr).unwrap().as_str()), (Some(0), ""));
+    assert!(server.tell(&["vserver show"]).contains("three"));
+    drop(idle);
+    let mut busy: Vec<UnixStream> = (0..64).map(connect).collect();
+    for stream in &mut busy {
+        stream.write_all(b"qos statistics performance show\n").unwrap();
+        stream.read_exact(&mut [0; 5]).unwrap();
+    }
+    let ended = server.ask(&["vserver show"]);
+    let told = "seawall: the server closed the connection: all 64 control connections of the server are busy; end what \
+                one of them runs and try again\n";
+    assert_eq!((ended.code, ended.err.as_str()), (Some(2), told));
 }
 
 /// At a terminal: Tab completes, `?` lists at once what could follow and leaves the line, Ctrl-C

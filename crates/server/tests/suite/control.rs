@@ -101,16 +101,38 @@ fn a_command_that_takes_its_time_holds_no_data_back() {
     drop(busy);
 }
 
+/// Of 64 idle connections the first gives way to one more, and is told why; after it has been used,
+/// the second is the one that has been idle longest.
 #[test]
-fn one_connection_too_many_is_closed_and_the_others_stay() {
+fn the_connection_that_was_idle_longest_gives_way() {
     let served = served();
-    let mut first: Vec<UnixStream> = (0..64).map(|_| stream(&served.path)).collect();
-    let mut one_more = stream(&served.path);
-    assert!(is_closed(&mut one_more));
-    first[63].write_all(b"vserver show\n").unwrap();
-    let mut word = [0; 3];
-    first[63].read_exact(&mut word).unwrap();
-    assert_eq!(&word, b"ok ");
+    let mut idle: Vec<ControlClient> = (0..64).map(|_| ControlClient::connect(&served.path).unwrap()).collect();
+    idle[0].run("vserver show").unwrap().unwrap();
+    let mut one_more = ControlClient::connect(&served.path).unwrap();
+    one_more.run("vserver show").unwrap().unwrap();
+    let error = idle[1].run("vserver show").unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionAborted);
+    let told = "the server has at most 64 control connections, and this one was idle longest";
+    assert_eq!(error.to_string(), told);
+    for (number, client) in idle.iter_mut().enumerate().filter(|&(number, _)| number != 1) {
+        client.run("vserver show").unwrap_or_else(|error| panic!("{number}: {error}")).unwrap();
+    }
+}
+
+/// A line that runs is not cut off for another connection, which is told so.
+#[test]
+fn one_connection_too_many_is_refused_while_all_are_busy() {
+    let served = served();
+    let mut busy: Vec<UnixStream> = (0..64).map(|_| stream(&served.path)).collect();
+    for stream in &mut busy {
+        stream.write_all(b"qos statistics performance show\n").unwrap();
+    }
+    for stream in &mut busy {
+        stream.read_exact(&mut [0; 5]).unwrap();
+    }
+    let error = ControlClient::connect(&served.path).unwrap().run("vserver show").unwrap_err();
+    assert_eq!(error.kind(), std::io::ErrorKind::ConnectionAborted);
+    assert!(error.to_string().starts_with("all 64 control connections of the server are busy; "), "{error}");
 }
 
 #[test]

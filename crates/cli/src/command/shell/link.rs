@@ -4,7 +4,7 @@ use super::{secret, statistics};
 use anyhow::{Context as _, Result, bail};
 use api::{Client, ClientSettings};
 use server::ControlClient;
-use std::io::IsTerminal as _;
+use std::io::{ErrorKind, IsTerminal as _};
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -12,6 +12,13 @@ use store::CONTROL_SOCKET;
 
 /// Statistics come again so often by REST, where each is asked for.
 const INTERVAL: Duration = Duration::from_secs(1);
+
+const CLOSED: &str = "the server closed the connection";
+
+/// Whether the server closed the connection instead of taking a line: another one can repeat it.
+pub fn is_closed(error: &anyhow::Error) -> bool {
+    error.downcast_ref::<std::io::Error>().is_some_and(|error| error.kind() == ErrorKind::ConnectionAborted)
+}
 
 /// Where a server is.
 #[derive(Clone)]
@@ -56,7 +63,13 @@ impl Link {
         mut each: impl FnMut(&str) -> bool,
     ) -> Result<Result<(), String>> {
         let client = match self {
-            Link::Socket(server) => return server.run_with(line, secret, each).context("the server went away"),
+            Link::Socket(server) => {
+                let answered = server.run_with(line, secret, each);
+                return answered.map_err(|error| match error.kind() {
+                    ErrorKind::ConnectionAborted => anyhow::Error::new(error).context(CLOSED),
+                    _ => anyhow::Error::new(error).context("the server went away"),
+                });
+            }
             Link::Rest(client) => client,
         };
         let show = statistics(line);
