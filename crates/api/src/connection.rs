@@ -43,6 +43,8 @@ const BODY_TIME: Duration = Duration::from_secs(30);
 /// How long a client may take to read an answer, counted from when the socket has no more room. The
 /// largest answers have some 20 MB, which needs less than 2 Mbit/s.
 const ANSWER_TIME: Duration = Duration::from_secs(120);
+/// Deadline for all of a connection that is refused.
+const REFUSAL_TIME: Duration = Duration::from_secs(5);
 
 /// Serves one connection; an error says why it ended early.
 ///
@@ -64,6 +66,31 @@ where
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(HEAD_BYTES_MAX);
     let stream = TokioIo::new(Taken { stream, waits: None });
     builder.serve_connection(stream, service).await.map_err(|error| error.to_string())
+}
+
+/// Answers the first request of a connection with a problem, and closes the connection.
+pub(crate) async fn refuse<S>(stream: S, tls: Arc<ServerConfig>, problem: &impl Fn() -> Problem)
+where
+    S: AsyncRead + AsyncWrite + Unpin,
+{
+    let service = service_fn(|request: hyper::Request<Incoming>| async {
+        // Unread, it would reset the connection, and the answer would be lost.
+        let _ = body(request.into_body()).await;
+        Ok::<_, Infallible>(sent(problem().into()))
+    });
+    let answered = async {
+        let stream = TlsAcceptor::from(tls).accept(stream).await.map_err(|error| error.to_string())?;
+        let mut builder = http1::Builder::new();
+        builder.keep_alive(false).max_buf_size(HEAD_BYTES_MAX);
+        builder
+            .serve_connection(TokioIo::new(stream), service)
+            .await
+            .map_err(|error| error.to_string())
+    };
+    let answered = tokio::time::timeout(REFUSAL_TIME, answered).await;
+    if let Err(error) = answered.unwrap_or_else(|_| Err("not in time".to_owned())) {
+        tracing::debug!(error, "refused REST connection closed without an answer");
+    }
 }
 
 /// Reads a whole body.

@@ -12,6 +12,7 @@ use crate::problem::{Problem, code};
 use crate::resource::{Cluster, Jobs};
 use crate::users::{USERS_FILE, UsersError};
 use admin::{Administration, At};
+use block::Span;
 use hyper::body::Incoming;
 use hyper::header::AUTHORIZATION;
 use ontap::Command;
@@ -25,8 +26,11 @@ use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::{Semaphore, oneshot};
 use uring::Clock;
 
-/// Connections at once; further ones are closed immediately.
+/// Connections at once; the first request of a further one is answered with 503.
 const CONNECTIONS_MAX: usize = 64;
+/// Connections at once that are refused with an answer. Those beyond are closed immediately: each
+/// costs a TLS handshake, and a flood must not use the processor up.
+const REFUSALS_MAX: usize = 8;
 /// How long requests in progress may take when the server stops.
 const STOP_TIME: Duration = Duration::from_secs(10);
 /// Delay before accepting again if no descriptor was left.
@@ -163,6 +167,7 @@ impl Drop for Rest {
 
 async fn accept(listener: TcpListener, shared: Arc<Shared>) {
     let room = Arc::new(Semaphore::new(CONNECTIONS_MAX));
+    let refusals = Arc::new(Semaphore::new(REFUSALS_MAX));
     loop {
         let (stream, from) = match listener.accept().await {
             Ok(accepted) => accepted,
@@ -174,6 +179,12 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
         };
         let Ok(place) = Arc::clone(&room).try_acquire_owned() else {
             tracing::warn!(limit = CONNECTIONS_MAX, "REST connection refused: too many are open");
+            if let (Ok(place), Some(tls)) = (Arc::clone(&refusals).try_acquire_owned(), shared.tls.certificates()) {
+                tokio::spawn(async move {
+                    connection::refuse(stream, tls, &too_many).await;
+                    drop(place);
+                });
+            }
             continue;
         };
         let shared = Arc::clone(&shared);
@@ -182,6 +193,11 @@ async fn accept(listener: TcpListener, shared: Arc<Shared>) {
             drop(place);
         });
     }
+}
+
+fn too_many() -> Problem {
+    let message = format!("the server has its {CONNECTIONS_MAX} REST connections; close one, or try again later");
+    Problem { wait: Some(Span::SECOND), ..Problem::new(503, code::INTERNAL, message) }
 }
 
 /// Serves one connection.

@@ -9,6 +9,7 @@
 
 import base64
 import http.client
+import json
 import socket
 import ssl
 import sys
@@ -25,11 +26,14 @@ def connect():
     return context.wrap_socket(socket.create_connection(("127.0.0.1", port), timeout=60))
 
 
-def ask(wire, method="GET", path="/api/cluster", body=None, headers={}):
+def answer_to(wire, method="GET", path="/api/cluster", body=None, headers={}):
     wire.request(method, path, body=body, headers={"Authorization": login, **headers})
     answer = wire.getresponse()
-    answer.read()
-    return answer.status
+    return answer, answer.read().decode()
+
+
+def ask(wire, *arguments, **named):
+    return answer_to(wire, *arguments, **named)[0].status
 
 
 def new():
@@ -51,14 +55,14 @@ def status(text):
 wire = new()
 assert [ask(wire) for _ in range(100)] == [200] * 100
 
-# As many as there may be, all of them served; the next one is closed, and there is room again when
-# one ends. The first one counts, too.
+# As many as there may be, all of them served; the next one is told that there is no room and closed,
+# whatever it asks, and there is room again when one ends. The first one counts, too.
 open_ones = [wire] + [new() for _ in range(CONNECTIONS_MAX - 1)]
 assert [ask(one) for one in open_ones] == [200] * CONNECTIONS_MAX
-try:
-    assert not ask(new()), "one too many was served"
-except (ssl.SSLError, ConnectionError, http.client.HTTPException):
-    pass
+for method, body in [("GET", None), ("PATCH", b'{"name": "half"}' * 10000)]:
+    answer, text = answer_to(new(), method, body=body)
+    assert (answer.status, answer.headers["Retry-After"], answer.headers["Connection"]) == (503, "1", "close")
+    assert "the server has its 64 REST connections" in json.loads(text)["error"]["message"], text
 for one in open_ones[1:]:
     one.close()
 
@@ -68,8 +72,10 @@ def again():
     while True:
         try:
             wire = new()
-            assert ask(wire) == 200
-            return wire
+            code = ask(wire)
+            assert code in (200, 503), code
+            if code == 200:
+                return wire
         except (ssl.SSLError, ConnectionError, http.client.HTTPException):
             continue
 
