@@ -7,6 +7,8 @@
 //!                                       └─────────────────────────────────────────────────────────────────┘
 //! ```
 
+mod raw_query;
+
 use crate::dispatch::Reply;
 use crate::exposition;
 use crate::problem::{Problem, code};
@@ -16,6 +18,7 @@ use hyper::header::{ALLOW, CONTENT_TYPE, HeaderValue, LOCATION, RETRY_AFTER, WWW
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::{TokioIo, TokioTimer};
+use raw_query::RawQueries;
 use std::convert::Infallible;
 use std::io;
 use std::pin::Pin;
@@ -64,7 +67,7 @@ where
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(HEAD_BYTES_MAX);
-    let stream = TokioIo::new(Taken { stream, waits: None });
+    let stream = TokioIo::new(Taken { stream: RawQueries::new(stream), waits: None });
     builder.serve_connection(stream, service).await.map_err(|error| error.to_string())
 }
 
@@ -83,7 +86,7 @@ where
         let mut builder = http1::Builder::new();
         builder.keep_alive(false).max_buf_size(HEAD_BYTES_MAX);
         builder
-            .serve_connection(TokioIo::new(stream), service)
+            .serve_connection(TokioIo::new(RawQueries::new(stream)), service)
             .await
             .map_err(|error| error.to_string())
     };

@@ -17,8 +17,8 @@ const ROOM: usize = 4096;
 /// How the server's side of a connection ended, and after how many seconds.
 type Ending = tokio::task::JoinHandle<(Result<(), String>, u64)>;
 
-/// A server that answers each request with the number of bytes in its body, or with as many bytes
-/// as `/BYTES` in its path says.
+/// A server that answers each request with its query and the number of bytes in its body, and then
+/// as many blanks as `/BYTES` in its path says.
 fn serve() -> (DuplexStream, TlsConnector, Ending) {
     let folder = tempfile::tempdir().unwrap();
     let files = certificate::of_folder(folder.path(), "localhost").unwrap();
@@ -27,10 +27,13 @@ fn serve() -> (DuplexStream, TlsConnector, Ending) {
     let (near, far) = tokio::io::duplex(ROOM);
     let respond = |request: hyper::Request<Incoming>| async move {
         let length = request.uri().path().trim_start_matches('/').parse().unwrap_or(0);
+        let query = request.uri().query().unwrap_or_default().to_owned();
         match body(request.into_body()).await {
-            Ok(body) => {
-                Reply { status: 200, text: Some(format!("{}{}", body.len(), " ".repeat(length))), ..Reply::default() }
-            }
+            Ok(body) => Reply {
+                status: 200,
+                text: Some(format!("{query}{}{}", body.len(), " ".repeat(length))),
+                ..Reply::default()
+            },
             Err(problem) => problem.into(),
         }
     };
@@ -64,6 +67,25 @@ fn no_handshake_ends_the_connection_after_ten_seconds() {
         stream.write_all(b"\x16\x03\x01").await.unwrap();
         let (ended, seconds) = ending.await.unwrap();
         assert_eq!((ended.unwrap_err().as_str(), seconds), ("no TLS in time", HANDSHAKE_TIME.as_secs()));
+    });
+}
+
+/// A filter with a raw `>` is accepted in each request of a connection, and bodies stay as they are.
+#[test]
+fn queries_may_have_the_signs_of_filters_in_them() {
+    in_virtual_time(async {
+        let (mut stream, _ending) = connect().await;
+        for body in ["", "{\"name\": \">?<\"}\n", ""] {
+            let length = body.len();
+            let head = format!("PATCH /?size=>=1 HTTP/1.1\r\nHost: x\r\nContent-Length: {length}\r\n\r\n{body}");
+            stream.write_all(head.as_bytes()).await.unwrap();
+            stream.flush().await.unwrap();
+            let (mut text, end) = (String::new(), format!("size=%3E=1{length}"));
+            while !text.ends_with(&end) {
+                text.push(stream.read_u8().await.unwrap().into());
+            }
+            assert!(text.starts_with("HTTP/1.1 200 "), "{text}");
+        }
     });
 }
 

@@ -121,6 +121,10 @@ for one in held:
 last.close()
 again().close()
 
+# Filters as curl sends them.
+line = "GET /api/storage/volumes?space.size=>=1&name=\"vol1\"|x HTTP/1.1"
+assert status(f"{line}\r\nHost: x\r\nAuthorization: {login}\r\n\r\n".encode()) == 200
+
 # What is no HTTP, too long, or lies about its length.
 assert status(b"\x16\x03\x01 no request\r\n\r\n") in (400, None)
 assert status(b"GET / HTTP/1.1\r\nHost: x\r\n" + b"X: " + b"y" * (128 << 10) + b"\r\n\r\n") in (431, 400, None)
