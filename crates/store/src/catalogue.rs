@@ -21,6 +21,7 @@ pub use changes::Changes;
 pub use rows::PartitionRow;
 
 use crate::StoreError;
+use crate::error::is_damage;
 use map::Edition;
 use rusqlite::{Connection, OpenFlags, params};
 use schema::{APPLICATION_ID, FORMAT, SCHEMA};
@@ -435,12 +436,6 @@ fn without_traces<T>(path: &Path, read: impl Fn(&Connection) -> Result<T, StoreE
         StoreError::Catalogue(cause) if is_damage(&cause) => StoreError::Damaged { path: path.into(), cause },
         other => other,
     })
-}
-
-/// SQLite finds the file wrong, or its tables or rows are not what they are to be.
-fn is_damage(error: &rusqlite::Error) -> bool {
-    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, Unknown};
-    matches!(error.sqlite_error_code(), None | Some(DatabaseCorrupt | NotADatabase | Unknown))
 }
 
 fn reading_of(db: &Connection) -> Result<Reading, StoreError> {

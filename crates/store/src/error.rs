@@ -137,9 +137,31 @@ pub enum StoreError {
     /// The maps refused a change.
     #[error(transparent)]
     Refused(#[from] map::MapRefusal),
+    /// The hourly totals are damaged.
+    #[error("{}: the hourly totals are damaged ({cause}); move the file away to begin a new one", .path.display())]
+    DamagedTotals {
+        /// The file.
+        path: PathBuf,
+        /// What cannot be read.
+        cause: rusqlite::Error,
+    },
+    /// The hourly totals cannot be read or written.
+    #[error("{}: hourly totals: {cause}", .path.display())]
+    Totals {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        cause: rusqlite::Error,
+    },
     /// The catalogue refused.
     #[error("catalogue: {0}")]
     Catalogue(#[from] rusqlite::Error),
+}
+
+/// SQLite finds the file wrong, or its tables or rows are not what they are to be.
+pub(crate) fn is_damage(error: &rusqlite::Error) -> bool {
+    use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, Unknown};
+    matches!(error.sqlite_error_code(), None | Some(DatabaseCorrupt | NotADatabase | Unknown))
 }
 
 impl From<OpenError> for StoreError {
@@ -165,6 +187,15 @@ impl StoreError {
     pub(crate) fn disagree(dir: &Path, first: Trouble, others: usize) -> StoreError {
         let more = if others == 0 { String::new() } else { format!(" (and {others} more)") };
         StoreError::Disagree { path: dir.into(), first: Box::new(first), more }
+    }
+
+    /// Reading or writing the hourly totals in the file at `path` failed.
+    pub(crate) fn of_totals(path: &Path, cause: rusqlite::Error) -> StoreError {
+        let path = path.into();
+        match is_damage(&cause) {
+            true => StoreError::DamagedTotals { path, cause },
+            false => StoreError::Totals { path, cause },
+        }
     }
 
     /// For `map_err`: `what` was attempted on `path`.

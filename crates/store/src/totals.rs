@@ -14,7 +14,7 @@ use history::{Figures, Totals};
 use rusqlite::{Connection, OpenFlags, OptionalExtension as _, Row, params_from_iter};
 use std::collections::BTreeMap;
 use std::ops::Range;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 /// The file's name in the pool's folder.
@@ -60,6 +60,7 @@ pub struct ObjectName {
 /// The open file, for adding to it.
 #[derive(Debug)]
 pub struct HourlyTotals {
+    path: PathBuf,
     db: Connection,
 }
 
@@ -70,22 +71,15 @@ impl HourlyTotals {
     /// It is from another program or format, or the file system refuses.
     pub fn open(folder: &Path) -> Result<HourlyTotals, StoreError> {
         let path = folder.join(TOTALS);
-        let mut db = Connection::open(&path)?;
-        db.busy_timeout(BUSY_TIME)?;
+        let error = |cause| StoreError::of_totals(&path, cause);
+        let mut db = Connection::open(&path).map_err(error)?;
+        db.busy_timeout(BUSY_TIME).map_err(error)?;
         // Before anything is written: another program's file stays unchanged.
-        if has_tables(&db)? {
+        if has_tables(&db).map_err(error)? {
             must_be_ours(&db, &path)?;
         }
-        db.pragma_update(None, "journal_mode", "WAL")?;
-        db.pragma_update(None, "synchronous", "FULL")?;
-        let change = db.transaction()?;
-        if !has_tables(&change)? {
-            change.execute_batch(&schema())?;
-            change.pragma_update(None, "application_id", APPLICATION_ID)?;
-            change.pragma_update(None, "user_version", FORMAT)?;
-        }
-        change.commit()?;
-        Ok(HourlyTotals { db })
+        make_tables(&mut db).map_err(error)?;
+        Ok(HourlyTotals { path, db })
     }
 
     /// Adds rows in one transaction; they are durable when this returns.
@@ -93,22 +87,7 @@ impl HourlyTotals {
     /// # Errors
     /// The file cannot be written; nothing was added.
     pub fn add(&mut self, rows: &[HourRow]) -> Result<(), StoreError> {
-        let change = self.db.transaction()?;
-        {
-            let mut named = change.prepare_cached(
-                "INSERT INTO object (number, svm, volume, path, policy) VALUES (?1, ?2, ?3, ?4, ?5) \
-                 ON CONFLICT (number, path, policy) DO UPDATE SET svm = ?2, volume = ?3 RETURNING key",
-            )?;
-            let mut added = change.prepare_cached(&addition())?;
-            for HourRow { hour, object, name, totals } in rows {
-                let named_by = (object, &name.svm, &name.volume, &name.path, &name.policy);
-                let key: i64 = named.query_row(named_by, |row: &Row<'_>| row.get(0))?;
-                // Values above 2⁶² are meaningless anyway.
-                let values = totals.values().map(|value| value.min(1 << 62) as i64);
-                added.execute(params_from_iter([*hour as i64, key].into_iter().chain(values)))?;
-            }
-        }
-        Ok(change.commit()?)
+        insert(&mut self.db, rows).map_err(|cause| StoreError::of_totals(&self.path, cause))
     }
 
     /// Deletes what is older than [`HOURS_KEPT`] at hour `now`.
@@ -116,10 +95,8 @@ impl HourlyTotals {
     /// # Errors
     /// The file cannot be written.
     pub fn forget(&mut self, now: u64) -> Result<(), StoreError> {
-        let change = self.db.transaction()?;
-        change.execute("DELETE FROM hour WHERE hour < ?1", [now.saturating_sub(HOURS_KEPT) as i64])?;
-        change.execute("DELETE FROM object WHERE key NOT IN (SELECT object FROM hour)", [])?;
-        Ok(change.commit()?)
+        let deleted = delete_before(&mut self.db, now.saturating_sub(HOURS_KEPT));
+        deleted.map_err(|cause| StoreError::of_totals(&self.path, cause))
     }
 
     /// Reads the hours of a pool, ordered by hour and path, whether it is served or not. A pool
@@ -128,17 +105,8 @@ impl HourlyTotals {
     /// # Errors
     /// The file is from another program or format, or cannot be read.
     pub fn read(folder: &Path, hours: Range<u64>, each: &mut dyn FnMut(HourRow)) -> Result<(), StoreError> {
-        let Some(db) = to_read(folder)? else { return Ok(()) };
-        let columns = Totals::names().collect::<Vec<_>>().join(", ");
-        let mut query = db.prepare(&format!(
-            "SELECT hour, number, svm, volume, path, policy, {columns} FROM hour JOIN object ON object.key = hour.object \
-             WHERE hour >= ?1 AND hour < ?2 ORDER BY hour, path, number"
-        ))?;
-        let mut rows = query.query([hours.start as i64, hours.end.min(i64::MAX as u64) as i64])?;
-        while let Some(row) = rows.next()? {
-            each(hour_row(row)?);
-        }
-        Ok(())
+        let Some(HourlyTotals { path, db }) = to_read(folder)? else { return Ok(()) };
+        each_row(&db, hours, each).map_err(|cause| StoreError::of_totals(&path, cause))
     }
 
     /// What an object and everything in it did in each hour of a range, and for how many seconds of
@@ -148,35 +116,8 @@ impl HourlyTotals {
     /// # Errors
     /// As [`HourlyTotals::read`].
     pub fn of(folder: &Path, path: &str, volume: &str, hours: Range<u64>) -> Result<Vec<ObjectHour>, StoreError> {
-        let Some(db) = to_read(folder)? else { return Ok(Vec::new()) };
-        let mut keys = db.prepare(
-            "SELECT key, number, path = ?1 OR substr(path, 1, length(?1) + 1) IN (?1 || '/', ?1 || ':') AS within FROM object \
-             WHERE path = ?2 OR within",
-        )?;
-        let keys: Vec<(i64, CatalogueId, bool)> = keys
-            .query_map((path, volume), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?
-            .collect::<Result<_, _>>()?;
-        let columns = Totals::names().collect::<Vec<_>>().join(", ");
-        let mut one = db.prepare(&format!("SELECT {columns} FROM hour WHERE hour = ?1 AND object = ?2"))?;
-        let mut found = Vec::new();
-        for hour in hours {
-            // Rows of one object, under one policy after the other, are one after the other.
-            let (mut seconds, mut figures) = (BTreeMap::<CatalogueId, u64>::new(), None::<Figures>);
-            for &(key, number_of, is_within) in &keys {
-                let totals =
-                    one.query_row((hour as i64, key), |row| Totals::try_of(|at| number(row, at))).optional()?;
-                let Some(totals) = totals else { continue };
-                *seconds.entry(number_of).or_default() += totals.promise.seconds;
-                if is_within {
-                    figures.get_or_insert_default().add(&totals.figures);
-                }
-            }
-            if let Some(figures) = figures {
-                let seconds = seconds.into_values().max().unwrap_or(0);
-                found.push(ObjectHour { hour, seconds, figures });
-            }
-        }
-        Ok(found)
+        let Some(HourlyTotals { path: file, db }) = to_read(folder)? else { return Ok(Vec::new()) };
+        hours_of(&db, path, volume, hours).map_err(|cause| StoreError::of_totals(&file, cause))
     }
 }
 
@@ -191,17 +132,99 @@ pub struct ObjectHour {
     pub figures: Figures,
 }
 
-fn to_read(folder: &Path) -> Result<Option<Connection>, StoreError> {
+fn to_read(folder: &Path) -> Result<Option<HourlyTotals>, StoreError> {
     let path = folder.join(TOTALS);
     if !path.exists() {
         return Ok(None);
     }
+    let error = |cause| StoreError::of_totals(&path, cause);
     // Reading beside a server uses its shared memory, which needs write permission.
     let db = Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_WRITE)
-        .or_else(|_| Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY))?;
-    db.busy_timeout(BUSY_TIME)?;
+        .or_else(|_| Connection::open_with_flags(&path, OpenFlags::SQLITE_OPEN_READ_ONLY))
+        .map_err(error)?;
+    db.busy_timeout(BUSY_TIME).map_err(error)?;
     must_be_ours(&db, &path)?;
-    Ok(Some(db))
+    Ok(Some(HourlyTotals { path, db }))
+}
+
+fn make_tables(db: &mut Connection) -> rusqlite::Result<()> {
+    db.pragma_update(None, "journal_mode", "WAL")?;
+    db.pragma_update(None, "synchronous", "FULL")?;
+    let change = db.transaction()?;
+    if !has_tables(&change)? {
+        change.execute_batch(&schema())?;
+        change.pragma_update(None, "application_id", APPLICATION_ID)?;
+        change.pragma_update(None, "user_version", FORMAT)?;
+    }
+    change.commit()
+}
+
+fn insert(db: &mut Connection, rows: &[HourRow]) -> rusqlite::Result<()> {
+    let change = db.transaction()?;
+    {
+        let mut named = change.prepare_cached(
+            "INSERT INTO object (number, svm, volume, path, policy) VALUES (?1, ?2, ?3, ?4, ?5) \
+             ON CONFLICT (number, path, policy) DO UPDATE SET svm = ?2, volume = ?3 RETURNING key",
+        )?;
+        let mut added = change.prepare_cached(&addition())?;
+        for HourRow { hour, object, name, totals } in rows {
+            let named_by = (object, &name.svm, &name.volume, &name.path, &name.policy);
+            let key: i64 = named.query_row(named_by, |row: &Row<'_>| row.get(0))?;
+            // Values above 2⁶² are meaningless anyway.
+            let values = totals.values().map(|value| value.min(1 << 62) as i64);
+            added.execute(params_from_iter([*hour as i64, key].into_iter().chain(values)))?;
+        }
+    }
+    change.commit()
+}
+
+fn delete_before(db: &mut Connection, hour: u64) -> rusqlite::Result<()> {
+    let change = db.transaction()?;
+    change.execute("DELETE FROM hour WHERE hour < ?1", [hour as i64])?;
+    change.execute("DELETE FROM object WHERE key NOT IN (SELECT object FROM hour)", [])?;
+    change.commit()
+}
+
+fn each_row(db: &Connection, hours: Range<u64>, each: &mut dyn FnMut(HourRow)) -> rusqlite::Result<()> {
+    let columns = Totals::names().collect::<Vec<_>>().join(", ");
+    let mut query = db.prepare(&format!(
+        "SELECT hour, number, svm, volume, path, policy, {columns} FROM hour JOIN object ON object.key = hour.object \
+         WHERE hour >= ?1 AND hour < ?2 ORDER BY hour, path, number"
+    ))?;
+    let mut rows = query.query([hours.start as i64, hours.end.min(i64::MAX as u64) as i64])?;
+    while let Some(row) = rows.next()? {
+        each(hour_row(row)?);
+    }
+    Ok(())
+}
+
+fn hours_of(db: &Connection, path: &str, volume: &str, hours: Range<u64>) -> rusqlite::Result<Vec<ObjectHour>> {
+    let mut keys = db.prepare(
+        "SELECT key, number, path = ?1 OR substr(path, 1, length(?1) + 1) IN (?1 || '/', ?1 || ':') AS within FROM object \
+         WHERE path = ?2 OR within",
+    )?;
+    let keys: Vec<(i64, CatalogueId, bool)> =
+        keys.query_map((path, volume), |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)))?.collect::<Result<_, _>>()?;
+    let columns = Totals::names().collect::<Vec<_>>().join(", ");
+    let mut one = db.prepare(&format!("SELECT {columns} FROM hour WHERE hour = ?1 AND object = ?2"))?;
+    let mut found = Vec::new();
+    for hour in hours {
+        // Rows of one object, under one policy after the other, are one after the other.
+        let (mut seconds, mut figures) = (BTreeMap::<CatalogueId, u64>::new(), None::<Figures>);
+        for &(key, number_of, is_within) in &keys {
+            let totals = one.query_row((hour as i64, key), |row| Totals::try_of(|at| number(row, at))).optional()?;
+            let Some(totals) = totals else { continue };
+            *seconds.entry(number_of).or_default() += totals.promise.seconds;
+            if is_within {
+                figures.get_or_insert_default().add(&totals.figures);
+            }
+        }
+        if let Some(figures) = figures {
+            let seconds = seconds.into_values().max().unwrap_or(0);
+            found.push(ObjectHour { hour, seconds, figures });
+        }
+    }
+    Ok(found)
 }
 
 fn hour_row(row: &Row<'_>) -> rusqlite::Result<HourRow> {
@@ -244,7 +267,8 @@ fn has_tables(db: &Connection) -> rusqlite::Result<bool> {
 
 fn must_be_ours(db: &Connection, path: &Path) -> Result<(), StoreError> {
     let number = |name| db.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
-    let (application, format) = (number("application_id")?, number("user_version")?);
+    let numbers = number("application_id").and_then(|application| Ok((application, number("user_version")?)));
+    let (application, format) = numbers.map_err(|cause| StoreError::of_totals(path, cause))?;
     if (application, format) == (APPLICATION_ID, FORMAT) {
         return Ok(());
     }
@@ -366,6 +390,25 @@ mod tests {
         let error = HourlyTotals::read(dir.path(), 0..1, &mut |_| ()).unwrap_err().to_string();
         assert!(error.contains("has format 9, this program knows 1"), "{error}");
         std::fs::write(&path, "no database, and long enough to be looked at as one").unwrap();
-        assert!(HourlyTotals::open(dir.path()).is_err());
+        let expected = format!(
+            "{}: the hourly totals are damaged (file is not a database); move the file away to begin a new one",
+            path.display()
+        );
+        assert_eq!(HourlyTotals::open(dir.path()).unwrap_err().to_string(), expected);
+        let read = HourlyTotals::read(dir.path(), 0..1, &mut |_| ());
+        assert_eq!(read.unwrap_err().to_string(), expected);
+        // One that is damaged behind its head.
+        std::fs::remove_file(&path).unwrap();
+        let mut totals = HourlyTotals::open(dir.path()).unwrap();
+        totals.add(&[row(5, 1, "svm01:/vol/a/l", 3)]).unwrap();
+        drop(totals);
+        let mut bytes = std::fs::read(&path).unwrap();
+        bytes[4096..].fill(0xa5);
+        std::fs::write(&path, bytes).unwrap();
+        let error = HourlyTotals::read(dir.path(), 0..10, &mut |_| ()).unwrap_err().to_string();
+        assert!(error.contains("totals.db: the hourly totals are damaged ("), "{error}");
+        let mut totals = HourlyTotals::open(dir.path()).unwrap();
+        let error = totals.add(&[row(5, 1, "svm01:/vol/a/l", 3)]).unwrap_err().to_string();
+        assert!(error.contains("totals.db: the hourly totals are damaged ("), "{error}");
     }
 }
