@@ -27,6 +27,12 @@ macro_rules! counters {
             pub fn add(&mut self, other: &$name) {
                 $(self.$field = self.$field.saturating_add(other.$field);)+
             }
+
+            /// What was added since the counters were as in `before`, saturating.
+            #[must_use]
+            pub fn since(&self, before: &$name) -> $name {
+                $name { $($field: self.$field.saturating_sub(before.$field)),+ }
+            }
         }
     };
 }

@@ -36,6 +36,8 @@ pub struct Monitor {
 struct State {
     since: Time,
     growing: Sample,
+    /// What of the growing sample counts for hours and groups already, see [`Monitor::part`].
+    parted: BTreeMap<ObjectId, Figures>,
     latest: Arc<Sample>,
     /// The counters of each cache partition at the end of the latest sample.
     cache: BTreeMap<u32, CacheSeen>,
@@ -81,6 +83,7 @@ impl Monitor {
         // last second.
         if length > LEAST * 10 || state.latest.number == 0 && state.growing.length == Span::ZERO && length > LEAST * 2 {
             state.growing = Sample::default();
+            state.parted.clear();
             state.cache = account.cache.clone();
             return;
         }
@@ -146,6 +149,15 @@ impl Monitor {
         self.state().server.totals_failed += 1;
     }
 
+    /// Counts the unfinished sample up to now for hours and groups, before a change of what objects
+    /// are called or which policies they are under.
+    pub(crate) fn part(&self, date: u64, registry: &Registry) {
+        let mut state = self.state();
+        let growing = std::mem::take(&mut state.growing);
+        state.count(&growing, date, registry);
+        state.growing = growing;
+    }
+
     /// Takes the hourly figures since the previous call; the first call starts their collection.
     pub(crate) fn take_hours(&self) -> Vec<(u64, ObjectId, Totals)> {
         self.state().hours.get_or_insert_default().take()
@@ -190,27 +202,37 @@ impl State {
         (server.connections, server.claimed) = (account.connections, account.claimed);
     }
 
-    /// Adds the latest sample, which ended at `date`, to the history.
-    fn keep(&mut self, date: u64, registry: &Registry) {
-        let latest = Arc::clone(&self.latest);
-        let mut whole: BTreeMap<ObjectId, Figures> = BTreeMap::new();
-        for (&object, seen) in &latest.objects {
-            let own = seen.figures();
+    /// Adds what a sample has more than was counted of it before to the hours and the groups.
+    fn count(&mut self, sample: &Sample, date: u64, registry: &Registry) {
+        for (&object, seen) in &sample.objects {
+            let figures = seen.figures();
+            let own = figures.since(&self.parted.insert(object, figures).unwrap_or_default());
             if own == Figures::default() {
                 continue;
             }
             if let Some(hours) = &mut self.hours {
                 hours.add(date, object, &own);
             }
-            let mut group = None;
-            whole.entry(object).or_default().add(&own);
-            for above in registry.path(object) {
-                group = group.or(above.membership().map(|membership| membership.group));
-                if above.id() != object {
-                    whole.entry(above.id()).or_default().add(&own);
-                }
-            }
+            let group = registry.path(object).find_map(|above| Some(above.membership()?.group));
             self.by_group.entry(group).or_default().add(&own);
+        }
+    }
+
+    /// Adds the latest sample, which ended at `date`, to the history.
+    fn keep(&mut self, date: u64, registry: &Registry) {
+        let latest = Arc::clone(&self.latest);
+        self.count(&latest, date, registry);
+        self.parted.clear();
+        let mut whole: BTreeMap<ObjectId, Figures> = BTreeMap::new();
+        for (&object, seen) in &latest.objects {
+            let own = seen.figures();
+            if own == Figures::default() {
+                continue;
+            }
+            whole.entry(object).or_default().add(&own);
+            for above in registry.path(object).filter(|above| above.id() != object) {
+                whole.entry(above.id()).or_default().add(&own);
+            }
             self.server.all.add(&own);
         }
         for (object, figures) in &whole {
@@ -325,6 +347,35 @@ mod tests {
         let _ = registry.remove_object(lun).unwrap();
         monitor.forget_others(&registry);
         assert_eq!((monitor.counted(lun).read_ops, monitor.counted(volume).read_ops), (0, 100));
+    }
+
+    /// A sample is parted by a change of policy: what was done before counts for the policy before,
+    /// and each operation once.
+    #[test]
+    fn an_unfinished_sample_counts_for_the_policy_it_was_under() {
+        let mut registry = Registry::new(qos::RegistrySettings::default());
+        let (svm, _) = registry.add_svm("s").unwrap();
+        let (volume, _) = registry.add_volume(svm, "v", qos::Size::default()).unwrap();
+        let (lun, _) = registry.add_lun(svm, "/vol/v/l", qos::Size::default()).unwrap();
+        let _ = registry.attach(volume, Some("extreme")).unwrap();
+        let (monitor, said) = (Monitor::default(), qos::ObjectAccount { object: lun, ..account(100, 30) });
+        let take_in = |ms: u64, registry: &Registry| {
+            monitor.take_in(&Account { now: at(ms), said: vec![said.clone()], ..Account::default() }, 7205, registry);
+        };
+        assert!(monitor.take_hours().is_empty());
+        let reads = || monitor.take_hours().iter().map(|(_, _, totals)| totals.figures.read_ops).sum::<u64>();
+        take_in(400, &registry);
+        monitor.part(7205, &registry);
+        assert_eq!((reads(), monitor.latest().number), (100, 0));
+        let group = registry.object(volume).unwrap().membership().map(|membership| membership.group);
+        let _ = registry.attach(volume, None).unwrap();
+        take_in(1000, &registry);
+        assert_eq!((reads(), monitor.latest().number), (100, 1));
+        let by_group = monitor.server().by_group;
+        assert_eq!((by_group[&group].read_ops, by_group[&None].read_ops), (100, 100));
+        assert_eq!(monitor.counted(lun).read_ops, 200);
+        take_in(2000, &registry);
+        assert_eq!(reads(), 100, "the next sample is whole again");
     }
 
     /// A period of ten minutes between accounts is not a second.

@@ -2,8 +2,9 @@
 //! promised and used meanwhile. Housekeeping adds them to the pool's `totals.db`.
 //!
 //! Figures get the names and policies that objects have when the figures are collected. That
-//! happens at each addition and before a change (at most once a second), so that an object that is
-//! deleted, renamed or given another policy, with its volume too, keeps its earlier figures.
+//! happens at each addition and before each change, so that an object that is deleted, renamed or
+//! given another policy, with its volume too, keeps its earlier figures. Promises are counted in
+//! whole seconds: the one in which the change comes is the earlier policy's.
 
 use super::Control;
 use crate::shard::ShardGone;
@@ -17,8 +18,6 @@ use store::{Contents, HourRow, ObjectName};
 /// Most rows that wait if the file cannot be written: 20 hours for 10 000 objects, or 40 MB. At the
 /// limit no rows are added, but existing ones still grow.
 const ROWS_MAX: usize = 200_000;
-/// Changes that follow one another within this time share one collection.
-const NAMED_AGAIN: Span = Span::SECOND;
 
 /// The totals that wait to be added to the file.
 #[derive(Debug, Default)]
@@ -27,7 +26,6 @@ pub(super) struct Pending {
     /// Set once totals are collected: up to when promises have been counted, on the scheduler's
     /// clock, and the date of that moment.
     promised: Option<(Time, u64)>,
-    named: Time,
     /// Rows that were dropped at the limit.
     lost: u64,
 }
@@ -51,7 +49,7 @@ impl Control {
     /// # Errors
     /// The shard is gone.
     pub fn take_totals(&mut self) -> Result<Vec<HourRow>, ShardGone> {
-        self.name_figures()?;
+        self.name_figures(false)?;
         if self.pending.lost > 0 {
             tracing::error!(rows = self.pending.lost, limit = ROWS_MAX, "hourly totals are lost: too many wait");
             self.pending.lost = 0;
@@ -68,19 +66,24 @@ impl Control {
         }
     }
 
-    /// Collects figures under their present names before a change, if totals are collected and no
-    /// change did so within the last second.
+    /// Collects all figures up to now under their present names before a change, if totals are
+    /// collected.
     pub(super) fn name_before_change(&mut self) {
-        if self.pending.promised.is_some()
-            && self.clock.now().since(self.pending.named) >= NAMED_AGAIN
-            && let Err(error) = self.name_figures()
-        {
+        if self.pending.promised.is_none() {
+            return;
+        }
+        let named = self.account().and_then(|_| {
+            self.monitor.part(self.date(), &self.administration.registry);
+            self.name_figures(true)
+        });
+        if let Err(error) = named {
             tracing::error!(%error, "hourly totals before a change");
         }
     }
 
-    /// Gives what was done, and then what was promised meanwhile, the names of now.
-    fn name_figures(&mut self) -> Result<(), ShardGone> {
+    /// Gives what was done, and then what was promised meanwhile, the names of now. The second that
+    /// has begun is promised already if `begun_counts`.
+    fn name_figures(&mut self, begun_counts: bool) -> Result<(), ShardGone> {
         let mut active = BTreeSet::new();
         for (hour, object, totals) in self.monitor.take_hours() {
             active.insert(object);
@@ -88,17 +91,18 @@ impl Control {
                 self.pending.add(hour, object, name, &totals);
             }
         }
-        self.pending.named = self.clock.now();
-        self.promise(&active)
+        self.promise(&active, begun_counts)
     }
 
     /// Adds what was promised since the last count: for volumes, for objects with a policy of their
     /// own, and for active objects.
-    fn promise(&mut self, active: &BTreeSet<ObjectId>) -> Result<(), ShardGone> {
+    fn promise(&mut self, active: &BTreeSet<ObjectId>, begun_counts: bool) -> Result<(), ShardGone> {
         let (now, date) = (self.clock.now(), self.date());
         let (since, begun) = self.pending.promised.unwrap_or((now, date));
-        let seconds = now.since(since).as_nanos() / Span::SECOND.as_nanos();
-        // The fraction of a second that is left counts the next time.
+        let (passed, second) = (now.since(since).as_nanos(), Span::SECOND.as_nanos());
+        let seconds = if begun_counts { passed.div_ceil(second) } else { passed / second };
+        // A fraction of a second that is left counts the next time. After a second that was counted
+        // before its end, the next one begins later than now.
         self.pending.promised = Some((since + Span::from_secs(seconds), date));
         if seconds == 0 {
             return Ok(());
