@@ -29,7 +29,7 @@ pub use login::{AuthenticationMethod, LoginApplication, LoginName, LoginRole};
 pub use name::{ObjectName, PolicyName};
 pub use new_size::NewSize;
 pub use number::{Count, RowCount, Years};
-pub use path::{FilePath, JunctionPath, LunPath};
+pub use path::{ExportName, FilePath, JunctionPath, LunPath};
 pub use permissions::UnixPermissions;
 pub use query::Query;
 pub use severity::Severity;

@@ -24,9 +24,22 @@ pub struct FilePath(String);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct JunctionPath(String);
 
+/// The name of an export: the path of a LUN or file, with its SVM in front where that is needed to
+/// tell it from others. `svm01:/vol/vol1/lun1`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExportName {
+    /// The SVM, if it is named.
+    pub svm: Option<ObjectName>,
+    /// The volume.
+    pub volume: ObjectName,
+    /// The path inside the volume.
+    pub path: FilePath,
+}
+
 /// Longest path, in bytes.
 pub const PATH_BYTES_MAX: usize = 4096;
 
+const EXPORT_RULE: &str = "must be a LUN's or file's path, such as /vol/vol1/lun1 or svm01:/vol/vol1/lun1";
 const LUN_RULE: &str = "is not a LUN's path: write /vol/VOLUME/LUN or /vol/VOLUME/QTREE/LUN";
 
 impl FilePath {
@@ -108,6 +121,21 @@ impl FromStr for JunctionPath {
 
     fn from_str(text: &str) -> Result<JunctionPath, ValueError> {
         absolute(text, "a junction path").map(JunctionPath)
+    }
+}
+
+impl FromStr for ExportName {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<ExportName, ValueError> {
+        let wrong = |_| ValueError::new(text, EXPORT_RULE);
+        let (svm, path) = match text.split_once(':') {
+            Some((svm, path)) => (Some(svm.parse().map_err(wrong)?), path),
+            None => (None, text),
+        };
+        let inside = path.strip_prefix("/vol/").and_then(|inside| inside.split_at_checked(inside.find('/')?));
+        let Some((volume, path)) = inside else { return Err(ValueError::new(text, EXPORT_RULE)) };
+        Ok(ExportName { svm, volume: volume.parse().map_err(wrong)?, path: path.parse().map_err(wrong)? })
     }
 }
 

@@ -108,6 +108,18 @@ fn names_keep_their_rule() {
 
 #[test]
 fn paths_are_taken_apart() {
+    let export: ExportName = "svm01:/vol/v1/dir/a:b".parse().unwrap();
+    assert_eq!(
+        (export.svm.unwrap().as_str(), export.volume.as_str(), export.path.as_str()),
+        ("svm01", "v1", "/dir/a:b")
+    );
+    assert_eq!("/vol/v1/lun1".parse::<ExportName>().unwrap().svm, None);
+    for text in
+        ["", "lun1", "/vol/v1", "/vol/v1/", "/vol//l", "/vol/v1//l", ":/vol/v1/l", "a:b:/vol/v1/l", "/vol/v:1/l"]
+    {
+        let error = text.parse::<ExportName>().unwrap_err();
+        assert!(error.rule.starts_with("must be a LUN's or file's path"), "{text}: {error}");
+    }
     let path: LunPath = "/vol/v1/q1/lun1".parse().unwrap();
     assert_eq!((path.volume.as_str(), path.lun.as_str()), ("v1", "lun1"));
     assert_eq!(path.qtree.map(|q| q.to_string()).as_deref(), Some("q1"));

@@ -241,7 +241,7 @@ fn what_is_said_of_nothing_is_refused() {
     for (text, words) in [
         ("server.portmap = \"serve\"", "server.portmap: is how NFS clients find the port; give nfs"),
         ("[rest]\ncertificate = \"c\"\nkey = \"k\"", "rest.certificate: is for REST; give rest.listen"),
-        ("default_export = \"/vol/v\"", "default_export: \"/vol/v\": must be a LUN's or file's path"),
+        ("default_export = \"/vol/v\"", "default_export: \"/vol/v\" must be a LUN's or file's path"),
         ("default_export = \":/vol/v/l\"", "default_export: "),
         ("default_export = \"lun1\"", "default_export: "),
     ] {

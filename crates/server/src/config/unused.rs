@@ -1,7 +1,7 @@
 //! Settings that lack the setting they refer to.
 
 use super::ServeConfig;
-use ontap::value::FilePath;
+use ontap::value::ExportName;
 
 impl ServeConfig {
     /// Refuses such settings; to be called after the command line was merged in.
@@ -15,18 +15,7 @@ impl ServeConfig {
         if self.rest.listen.is_none() && self.rest.certificate.is_some() {
             return Err("rest.certificate: is for REST; give rest.listen (or --rest) too".into());
         }
-        match &self.default_export {
-            Some(name) if !is_export(name) => Err(format!(
-                "default_export: {name:?}: must be a LUN's or file's path, such as /vol/vol1/lun1 or svm01:/vol/vol1/lun1"
-            )),
-            _ => Ok(()),
-        }
+        let default_export = self.default_export.as_deref().map(str::parse::<ExportName>).transpose();
+        default_export.map(drop).map_err(|error| format!("default_export: {error}"))
     }
-}
-
-/// Whether the name can be that of an export: `/vol/VOLUME/LUN`, optionally with `SVM:` before it.
-fn is_export(name: &str) -> bool {
-    let path = name.split_once(':').map_or(name, |(svm, path)| if svm.is_empty() { "" } else { path });
-    let inside = path.strip_prefix("/vol").filter(|inside| inside.matches('/').count() >= 2);
-    inside.is_some_and(|inside| inside.parse::<FilePath>().is_ok())
 }
