@@ -2,7 +2,7 @@
 //! programs.
 
 use ontap::{CommandError, Problem};
-use qos::{Refusal, RefusalKind, Rule};
+use qos::{RateName, Refusal, RefusalKind, Rule};
 use std::fmt;
 
 /// Why a command was refused. Nothing has changed.
@@ -206,10 +206,10 @@ impl AdminError {
     pub fn detail(&self) -> Detail {
         match self {
             AdminError::Grammar(error) => of_line(error),
-            AdminError::Refused(Refusal { rule, subject, given }) => Detail {
+            AdminError::Refused(Refusal { rule, subject, given, rate }) => Detail {
                 code: rule.code(),
                 kind: rule.kind(),
-                field: field_of(*rule, given),
+                field: rate.map_or_else(|| field_of(*rule), |rate| Some(field_of_rate(rate))),
                 value: Some(given.clone()),
                 target: Some(subject.clone()),
             },
@@ -261,12 +261,20 @@ fn of_line(error: &CommandError) -> Detail {
     Detail { code, kind: RefusalKind::Invalid, field, value, target: None }
 }
 
+/// The parameter of a rate.
+fn field_of_rate(rate: RateName) -> &'static str {
+    match rate {
+        RateName::Ceiling => "max-throughput",
+        RateName::Floor => "min-throughput",
+        RateName::Expected => "expected-iops",
+        RateName::Peak => "peak-iops",
+        RateName::AbsoluteMin => "absolute-min-iops",
+    }
+}
+
 /// The parameter that a rule concerns, if it was given.
-fn field_of(rule: Rule, given: &str) -> Option<&'static str> {
+fn field_of(rule: Rule) -> Option<&'static str> {
     Some(match rule {
-        Rule::AdaptiveZero | Rule::RateRange if given.starts_with("expected IOPS ") => "expected-iops",
-        Rule::AdaptiveZero | Rule::RateRange if given.starts_with("peak IOPS ") => "peak-iops",
-        Rule::AdaptiveZero | Rule::RateRange if given.starts_with("absolute minimum IOPS ") => "absolute-min-iops",
         Rule::NoGroup | Rule::GroupName | Rule::Preset | Rule::GroupInUse => "policy-group",
         Rule::NameOfFixed | Rule::NameOfAdaptive | Rule::FixedTaken | Rule::AdaptiveTaken => "policy-group",
         Rule::FixedToAdaptive | Rule::AdaptiveToFixed => "policy-group",

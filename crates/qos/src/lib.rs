@@ -39,7 +39,7 @@ pub use registry::{
     AdaptiveChange, BurstChange, Catalogue, Change, FixedChange, GroupRecord, InForce, Level, NewGroup, Note,
     ObjectRecord, PolicyChange, Registry, Touched, Undo,
 };
-pub use rule::{Refusal, RefusalKind, Rule};
+pub use rule::{RateName, Refusal, RefusalKind, Rule};
 #[doc(hidden)]
 pub use scheduler::corrections::{Correction, Corrections};
 pub use settings::{Beyond, DefaultBurst, Goal, Nesting, PeakMode, RegistrySettings};

@@ -9,7 +9,7 @@ use block::{Bytes, BytesPerSecond, Iops, Span};
 
 use crate::adaptive::{Allocation, Density, Evaluation, Per, Size, SizeUnit, Units};
 use crate::edit::{Burst, Ceiling, Floor, Limits};
-use crate::rule::{Refusal, Rule};
+use crate::rule::{RateName, Refusal, Rule};
 use crate::settings::{PeakMode, RegistrySettings};
 
 /// The most operations per second of any limit: the range of ONTAP's REST fields.
@@ -218,11 +218,11 @@ impl Rates {
         self.iops.is_none() && self.bytes.is_none()
     }
 
-    fn check(self, subject: &str, what: &str) -> Result<(), Refusal> {
-        let range = |given: String| Err(Refusal::new(Rule::RateRange, subject, given));
+    fn check(self, subject: &str, rate: RateName) -> Result<(), Refusal> {
+        let range = |given: String| Err(Refusal::of_rate(Rule::RateRange, subject, rate, given));
         match (self.iops, self.bytes) {
-            (Some(Iops(iops)), _) if iops > IOPS_MAX => range(format!("{what} of {iops} IOPS")),
-            (_, Some(BytesPerSecond(bytes))) if bytes > BYTES_MAX => range(format!("{what} of {bytes} bytes/s")),
+            (Some(Iops(iops)), _) if iops > IOPS_MAX => range(format!("{iops} IOPS")),
+            (_, Some(BytesPerSecond(bytes))) if bytes > BYTES_MAX => range(format!("{bytes} bytes/s")),
             _ => Ok(()),
         }
     }
@@ -252,8 +252,8 @@ impl FixedPolicy {
     }
 
     fn check(&self, subject: &str) -> Result<(), Refusal> {
-        self.ceiling.check(subject, "a ceiling")?;
-        self.floor.check(subject, "a floor")?;
+        self.ceiling.check(subject, RateName::Ceiling)?;
+        self.floor.check(subject, RateName::Floor)?;
         check_latency(self.expected_latency, subject)?;
         let (ceiling, floor) = (self.ceiling.normal(), self.floor.normal());
         let above = |given| Err(Refusal::new(Rule::FloorAboveCeiling, subject, given));
@@ -343,16 +343,16 @@ impl AdaptivePolicy {
 
     fn check(&self, subject: &str, settings: &RegistrySettings) -> Result<(), Refusal> {
         let rates = [
-            ("expected IOPS", self.expected.iops),
-            ("peak IOPS", self.peak.iops),
-            ("absolute minimum IOPS", self.absolute_min.unwrap_or(Iops(1))),
+            (RateName::Expected, self.expected.iops),
+            (RateName::Peak, self.peak.iops),
+            (RateName::AbsoluteMin, self.absolute_min.unwrap_or(Iops(1))),
         ];
         for (name, Iops(rate)) in rates {
             if rate == 0 {
-                return Err(Refusal::new(Rule::AdaptiveZero, subject, format_args!("{name} 0")));
+                return Err(Refusal::of_rate(Rule::AdaptiveZero, subject, name, 0));
             }
             if rate > IOPS_MAX {
-                return Err(Refusal::new(Rule::RateRange, subject, format_args!("{name} {rate}")));
+                return Err(Refusal::of_rate(Rule::RateRange, subject, name, rate));
             }
         }
         check_latency(self.expected_latency, subject)?;

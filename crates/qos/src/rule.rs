@@ -18,11 +18,45 @@ pub struct Refusal {
     pub subject: String,
     /// The value or the state that broke it.
     pub given: String,
+    /// The rate that broke it, where the rule is one for several rates of a policy.
+    pub rate: Option<RateName>,
+}
+
+/// A rate of a policy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RateName {
+    /// The ceiling of a fixed policy.
+    Ceiling,
+    /// The floor of a fixed policy.
+    Floor,
+    /// The expected IOPS of an adaptive policy.
+    Expected,
+    /// The peak IOPS of an adaptive policy.
+    Peak,
+    /// The absolute minimum IOPS of an adaptive policy.
+    AbsoluteMin,
+}
+
+impl fmt::Display for RateName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            RateName::Ceiling => "a ceiling of",
+            RateName::Floor => "a floor of",
+            RateName::Expected => "expected IOPS",
+            RateName::Peak => "peak IOPS",
+            RateName::AbsoluteMin => "absolute minimum IOPS",
+        })
+    }
 }
 
 impl Refusal {
     pub(crate) fn new(rule: Rule, subject: impl fmt::Display, given: impl fmt::Display) -> Refusal {
-        Refusal { rule, subject: subject.to_string(), given: given.to_string() }
+        Refusal { rule, subject: subject.to_string(), given: given.to_string(), rate: None }
+    }
+
+    /// A refusal because of one rate of a policy.
+    pub(crate) fn of_rate(rule: Rule, subject: impl fmt::Display, rate: RateName, given: impl fmt::Display) -> Refusal {
+        Refusal { rate: Some(rate), ..Refusal::new(rule, subject, format_args!("{rate} {given}")) }
     }
 
     /// The rule's code.
