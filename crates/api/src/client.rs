@@ -16,8 +16,8 @@ use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::runtime::Runtime;
 use tokio_rustls::TlsConnector;
-use tokio_rustls::rustls::ClientConfig;
 use tokio_rustls::rustls::pki_types::ServerName;
+use tokio_rustls::rustls::{self, ClientConfig};
 
 /// How long a server may take to answer: a change waits for the disk.
 const ANSWER_TIME: Duration = Duration::from_secs(120);
@@ -153,11 +153,17 @@ impl Client {
 
     async fn open(&self) -> Result<SendRequest<Full<Bytes>>, String> {
         let stream = TcpStream::connect(&self.address).await.map_err(|error| error.to_string())?;
-        let stream = self.tls.connect(self.name.clone(), stream).await.map_err(|error| error.to_string())?;
+        let stream = self.tls.connect(self.name.clone(), stream).await.map_err(|error| told(&error))?;
         let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
         tokio::spawn(async move { drop(connection.await) });
         Ok(sender)
     }
+}
+
+/// Why a handshake failed.
+fn told(error: &std::io::Error) -> String {
+    let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
+    cause.map_or_else(|| error.to_string(), cipher::told)
 }
 
 /// A TLS configuration that trusts only one authority or certificate.

@@ -12,7 +12,7 @@ pub use absent::{FileError, Key, Keys, PskError, Pulled, Session};
 #[cfg(feature = "psk")]
 pub use psk::{FileError, Key, Keys, PskError, Pulled, Session};
 
-pub use trust::{Trust, TrustError, certificates};
+pub use trust::{Trust, TrustError, certificates, told};
 
 use rustls::Connection;
 use rustls::pki_types::CertificateDer;
@@ -34,11 +34,17 @@ pub enum Records {
 #[derive(Debug, thiserror::Error)]
 pub enum CipherFault {
     /// With certificates.
-    #[error(transparent)]
-    Certificates(#[from] rustls::Error),
+    #[error("{}", told(.0))]
+    Certificates(rustls::Error),
     /// With keys.
     #[error(transparent)]
     Keys(#[from] PskError),
+}
+
+impl From<rustls::Error> for CipherFault {
+    fn from(error: rustls::Error) -> CipherFault {
+        CipherFault::Certificates(error)
+    }
 }
 
 impl Records {

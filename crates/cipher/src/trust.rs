@@ -74,6 +74,23 @@ pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TrustEr
     if found.is_empty() { Err(wrong("has no certificate in it".into())) } else { Ok(found) }
 }
 
+/// What an error means for whoever connects, in one line: the library tells dates in seconds.
+pub fn told(error: &rustls::Error) -> String {
+    use CertificateError::{ExpiredContext, NotValidYetContext};
+    let date = |time: &UnixTime| block::date(time.as_secs(), "%Y-%m-%d %H:%M:%S UTC");
+    match error {
+        rustls::Error::InvalidCertificate(ExpiredContext { not_after, .. }) => {
+            format!("the server's certificate expired on {}; it has to be renewed there", date(not_after))
+        }
+        rustls::Error::InvalidCertificate(NotValidYetContext { time, not_before }) => format!(
+            "the server's certificate is not valid before {}, and here it is {}; set the clock, or renew it there",
+            date(not_before),
+            date(time)
+        ),
+        other => other.to_string(),
+    }
+}
+
 #[derive(Debug)]
 struct Verifier {
     /// `None` accepts every certificate.

@@ -47,6 +47,7 @@ mod shard;
 mod socket;
 mod starting;
 mod tls;
+mod validity;
 mod volume_files;
 mod waiting;
 

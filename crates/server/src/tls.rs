@@ -5,6 +5,7 @@
 //! certificates apply to later connections (see [`Tls::renew`]). The state of one connection is in
 //! `session/tls`.
 
+use crate::validity::{self, Validity};
 use cipher::{CipherFault, Keys, Records, Session, secret};
 use rustls::RootCertStore;
 use rustls::crypto::CryptoProvider;
@@ -96,7 +97,7 @@ pub struct Tls {
 /// The configuration of new connections.
 #[derive(Clone)]
 enum Inner {
-    Certificates(Arc<ServerConfig>),
+    Certificates(Arc<ServerConfig>, Arc<[Validity]>),
     Keys(Keys),
 }
 
@@ -130,8 +131,19 @@ impl Tls {
     /// The configuration for connections that bring their own TLS code; `None` for pre-shared keys.
     pub fn certificates(&self) -> Option<Arc<ServerConfig>> {
         match &*self.inner.lock().unwrap_or_else(PoisonError::into_inner) {
-            Inner::Certificates(config) => Some(Arc::clone(config)),
+            Inner::Certificates(config, _) => Some(Arc::clone(config)),
             Inner::Keys(_) => None,
+        }
+    }
+
+    /// Tells, in one line each, which certificates in force are not valid at `now`, in seconds since
+    /// 1970: they have expired, or their time has not begun.
+    pub fn outdated(&self, now: u64) -> Vec<String> {
+        match &*self.inner.lock().unwrap_or_else(PoisonError::into_inner) {
+            Inner::Certificates(_, certificates) => {
+                certificates.iter().filter_map(|certificate| certificate.complaint(now)).collect()
+            }
+            Inner::Keys(_) => Vec::new(),
         }
     }
 
@@ -140,7 +152,7 @@ impl Tls {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone();
         match inner {
             // The amount that is encrypted at once is bounded by the caller.
-            Inner::Certificates(config) => Ok(Records::of_certificates(ServerConnection::new(config)?)),
+            Inner::Certificates(config, _) => Ok(Records::of_certificates(ServerConnection::new(config)?)),
             Inner::Keys(keys) => Ok(Records::of_keys(Session::accept(&keys))),
         }
     }
@@ -149,7 +161,9 @@ impl Tls {
 impl Inner {
     fn read(source: &TlsSource) -> Result<Inner, TlsError> {
         match source {
-            TlsSource::Certificates(files) => Ok(Inner::Certificates(Arc::new(read(files)?))),
+            TlsSource::Certificates(files) => {
+                Ok(Inner::Certificates(Arc::new(read(files)?), validity::of(files)?.into()))
+            }
             TlsSource::Keys(path) => {
                 let wrong = |error: &dyn std::fmt::Display| file_error(path, "pre-shared keys", error);
                 let text = secret::read(path).map_err(|error| wrong(&error))?;
@@ -213,7 +227,7 @@ fn pem<T: PemObject>(path: &Path, what: &'static str) -> Result<Vec<T>, TlsError
     }
 }
 
-fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
+pub(crate) fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TlsError> {
     pem(path, "certificates in PEM")
 }
 

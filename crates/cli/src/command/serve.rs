@@ -111,7 +111,8 @@ impl Serve {
             fresh.keep();
         }
         let rest = config.rest.listen.clone().map(|listen| rest(listen, &config, dir, &control)).transpose()?;
-        let renewed = tls.into_iter().chain(rest.as_ref().map(Rest::tls)).collect();
+        let renewed: Vec<Tls> = tls.into_iter().chain(rest.as_ref().map(Rest::tls)).collect();
+        warn_of_outdated(&renewed);
         renew_on_hangup(hangup, renewed, Arc::downgrade(&control))?;
         // Whoever waits for these lines finds all of it there.
         serving.iter().for_each(|line| terminal::line(line));
@@ -247,6 +248,7 @@ fn front(config: &ServeConfig, tls: Option<Tls>) -> Front {
 
 /// Says what would be served.
 fn check(config: &ServeConfig, tls: Option<Tls>) -> Result<Answer> {
+    let mut certificates: Vec<Tls> = tls.clone().into_iter().collect();
     let front = front(config, tls);
     let listens = front.check()?;
     let dir = config.pool.as_deref().context(NO_POOL)?;
@@ -265,8 +267,11 @@ fn check(config: &ServeConfig, tls: Option<Tls>) -> Result<Answer> {
     }
     if let Some(listen) = &config.rest.listen {
         Rest::check(listen)?;
-        config.rest.files().map(Tls::load).transpose()?;
+        certificates.extend(config.rest.files().map(Tls::load).transpose()?);
         terminal::line(&format!("would serve REST on {listen}"));
+    }
+    for outdated in certificates.iter().flat_map(|tls| tls.outdated(date::since_1970().as_secs())) {
+        terminal::complain(&format!("warning: {outdated}"));
     }
     listens.iter().for_each(|line| terminal::line(&format!("would listen on {line}")));
     terminal::line(&format!("pool {}", dir.display()));
@@ -279,7 +284,10 @@ fn renew_on_hangup(hangup: Hangup, tls: Vec<Tls>, control: Weak<Mutex<Control>>)
     let renew = move || {
         while hangup.wait().is_ok() {
             match tls.iter().try_for_each(Tls::renew) {
-                Ok(()) => terminal::line("SIGHUP: certificates are read again"),
+                Ok(()) => {
+                    terminal::line("SIGHUP: certificates are read again");
+                    warn_of_outdated(&tls);
+                }
                 Err(error) => tracing::error!(%error, "SIGHUP: the certificates in force stay"),
             }
             let Some(control) = control.upgrade() else { return };
@@ -291,6 +299,12 @@ fn renew_on_hangup(hangup: Hangup, tls: Vec<Tls>, control: Weak<Mutex<Control>>)
     };
     std::thread::Builder::new().name("hangup".into()).spawn(renew).context("start the thread for SIGHUP")?;
     Ok(())
+}
+
+fn warn_of_outdated(tls: &[Tls]) {
+    for outdated in tls.iter().flat_map(|tls| tls.outdated(date::since_1970().as_secs())) {
+        tracing::warn!("{outdated}");
+    }
 }
 
 /// The pool, and how its place was before where it was made just now.

@@ -4,7 +4,7 @@
 use crate::running::{Running, seawall};
 use crate::scratch::Scratch;
 use crate::server::{LUN, Server};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
 use serde_json::Value;
 
 /// `seawall fio` on an export for so long that only a signal or its requests end it; its report
@@ -96,6 +96,11 @@ fn a_writing_job_fails_at_a_write_of_unknown_outcome() {
 
 /// An authority's certificate, and those that it gave the server and us, in the folder `papers`.
 fn papers(scratch: &Scratch) -> String {
+    papers_until(scratch, 2100)
+}
+
+/// The same where the server's is valid until the beginning of that year.
+fn papers_until(scratch: &Scratch, server_until: i32) -> String {
     let folder = scratch.join("papers");
     std::fs::create_dir(&folder).unwrap();
     let mut params = CertificateParams::new(Vec::new()).unwrap();
@@ -104,11 +109,29 @@ fn papers(scratch: &Scratch) -> String {
     std::fs::write(folder.join("ca-cert.pem"), authority.pem()).unwrap();
     for (who, name) in [("server", "localhost"), ("client", "client.test")] {
         let key = KeyPair::generate().unwrap();
-        let signed = CertificateParams::new(vec![name.to_owned()]).unwrap().signed_by(&key, &authority).unwrap();
+        let mut params = CertificateParams::new(vec![name.to_owned()]).unwrap();
+        if who == "server" {
+            (params.not_before, params.not_after) = (date_time_ymd(2020, 1, 1), date_time_ymd(server_until, 1, 1));
+        }
+        let signed = params.signed_by(&key, &authority).unwrap();
         std::fs::write(folder.join(format!("{who}-cert.pem")), signed.pem()).unwrap();
         crate::scratch::secret(&folder.join(format!("{who}-key.pem")), &key.serialize_pem());
     }
     folder.display().to_string()
+}
+
+/// A server whose certificate has expired starts and says so; the client gives up with the date.
+#[test]
+fn an_expired_certificate_is_told_by_both_ends() {
+    let scratch = Scratch::new();
+    let folder = papers_until(&scratch, 2021);
+    let mut server = Server::start_with(&scratch, &["--tls", "required", "--tls-certificates", &folder]);
+    let why = "the server's certificate expired on 2021-01-01 00:00:00 UTC; ";
+    assert!(server.running().seen.iter().any(|line| line.contains("WARN") && line.contains(why)));
+    server.make_lun("16MiB");
+    let uri = server.tcp_uri(LUN).replacen("nbd", "nbds", 1).replace("127.0.0.1", "localhost");
+    let (status, lines) = fio(&scratch, &format!("{uri}?tls-certificates={folder}"), &["--rw=read", "--size=1m"]).end();
+    assert!(!status.success() && lines.iter().any(|line| line.contains(&format!("TLS: {why}"))), "{lines:?}");
 }
 
 /// Both ends encrypted and each sure of the other, over TCP and over a Unix socket, two connections

@@ -171,6 +171,30 @@ fn the_shell_reaches_a_server_by_rest() {
     server.stop();
 }
 
+/// The server goes on with a certificate that has expired, and says so; Seawall's own client
+/// refuses it, with the date.
+#[test]
+fn an_expired_certificate_is_told_and_refused() {
+    let scratch = Scratch::new();
+    let (mut server, port) = start(&scratch);
+    let mut params = rcgen::CertificateParams::new(vec!["127.0.0.1".into()]).unwrap();
+    (params.not_before, params.not_after) = (rcgen::date_time_ymd(2020, 1, 1), rcgen::date_time_ymd(2020, 2, 1));
+    let key = rcgen::KeyPair::generate().unwrap();
+    std::fs::write(scratch.join("pool/rest-cert.pem"), params.self_signed(&key).unwrap().pem()).unwrap();
+    std::fs::write(scratch.join("pool/rest-key.pem"), key.serialize_pem()).unwrap();
+    server.running().signal("HUP");
+    let told = server.running().wait_for("the server's certificate expired on 2020-02-01 00:00:00 UTC; ");
+    assert!(told.contains("WARN") && told.contains("pool/rest-cert.pem: "), "{told}");
+    std::fs::write(scratch.join("password"), "secret\n").unwrap();
+    let url = format!("https://127.0.0.1:{port}");
+    let mut shell = seawall(scratch.path());
+    shell.args(["shell", "--rest", &url, "--user", "admin", "--password-stdin", "--ca", "pool/rest-cert.pem"]);
+    let ended = crate::running::run(shell.stdin(std::fs::File::open(scratch.join("password")).unwrap()));
+    let why = "the server's certificate expired on 2020-02-01 00:00:00 UTC; it has to be renewed there";
+    assert_eq!((ended.code, ended.err), (Some(2), format!("seawall: --rest {url}: {why}\n")));
+    server.stop();
+}
+
 /// 64 connections, clients that vanish or are slow, what is no HTTP, bodies that are too much,
 /// names that are paths: see `rest_wire.py` beside this file. A host reads a LUN meanwhile. After
 /// SIGHUP new connections have the certificate that is there then.
