@@ -4,7 +4,8 @@ use super::snapshots::SNAPSHOTS_MAX;
 use super::{AdminError, Answer, Effect, Errand, FILES_BYTES, Note, Obstacle, Snapshot, SnapshotLeaf, list, path_of};
 use block::ObjectId;
 use ontap::catalogue::{
-    SnapshotCommand, SnapshotCreate, SnapshotDelete, SnapshotRename, SnapshotRestore, SnapshotRestoreFile,
+    SnapshotCommand, SnapshotCreate, SnapshotDelete, SnapshotModify, SnapshotRename, SnapshotRestore,
+    SnapshotRestoreFile,
 };
 use ontap::show::{Listing, SnapshotRow};
 use ontap::value::ObjectName;
@@ -14,6 +15,7 @@ impl Errand<'_> {
     pub(super) fn snapshot(&mut self, command: SnapshotCommand) -> Result<Answer, AdminError> {
         match command {
             SnapshotCommand::Create(create) => self.create_snapshot(&create),
+            SnapshotCommand::Modify(modify) => self.modify_snapshot(&modify),
             SnapshotCommand::Rename(rename) => self.rename_snapshot(&rename),
             SnapshotCommand::Restore(restore) => self.restore_snapshot(&restore),
             SnapshotCommand::RestoreFile(restore) => self.restore_file(&restore),
@@ -44,7 +46,15 @@ impl Errand<'_> {
         let leaves: Vec<SnapshotLeaf> =
             live.into_iter().zip(&trees).map(|(leaf, tree)| self.share(leaf, *tree, true)).collect();
         let (id, created) = (self.snapshots.next_id(), self.at.date());
-        self.set_snapshot(id, Some(Snapshot { id, volume, name: name.into(), created, leaves }));
+        let comment = create.comment.clone().unwrap_or_default().to_string();
+        self.set_snapshot(id, Some(Snapshot { id, volume, name: name.into(), created, comment, leaves }));
+        Ok(Answer::default())
+    }
+
+    fn modify_snapshot(&mut self, modify: &SnapshotModify) -> Result<Answer, AdminError> {
+        let snapshot = self.known_snapshot(modify.vserver.as_ref(), &modify.volume, &modify.snapshot)?;
+        let (id, comment) = (snapshot.id, modify.comment.to_string());
+        self.set_snapshot(id, Some(Snapshot { comment, ..snapshot }));
         Ok(Answer::default())
     }
 
@@ -252,6 +262,7 @@ impl Errand<'_> {
             create_time: snapshot.created,
             size: 0,
             total_percent: 0,
+            comment: snapshot.comment.clone(),
         }
     }
 

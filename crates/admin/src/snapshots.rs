@@ -40,6 +40,8 @@ pub struct Snapshot {
     pub name: String,
     /// When it was made, in seconds since 1970.
     pub created: u64,
+    /// What administrators noted about it; empty if nothing.
+    pub comment: String,
     /// Clients' files, and all LUNs and files of the volume.
     pub leaves: Vec<SnapshotLeaf>,
 }

@@ -26,7 +26,7 @@ pub use choice::{
 pub use kind::FieldKind;
 pub use latency::ExpectedLatency;
 pub use login::{AuthenticationMethod, LoginApplication, LoginName, LoginRole};
-pub use name::{ObjectName, PolicyName};
+pub use name::{Comment, ObjectName, PolicyName};
 pub use new_size::NewSize;
 pub use number::{Count, RowCount, Years};
 pub use path::{ExportName, FilePath, JunctionPath, LunPath};

@@ -254,7 +254,11 @@ impl<'a> View<'a> {
 
     fn of_snapshot(&self, row: &SnapshotRow) -> (String, Value) {
         let volume = self.object(row.volume).map(|volume| self.path(volume)).unwrap_or_default();
-        let value = json!({ "name": row.name, "volume": volume, "created": row.created, "files": row.leaves.iter().filter(|leaf| leaf.kind != Kind::Volume).count() });
+        let files = row.leaves.iter().filter(|leaf| leaf.kind != Kind::Volume).count();
+        let mut value = json!({ "name": row.name, "volume": volume, "created": row.created, "files": files });
+        if !row.comment.is_empty() {
+            value["comment"] = row.comment.as_str().into();
+        }
         (format!("{volume}@{}", row.name), value)
     }
 

@@ -118,6 +118,7 @@ fn snapshot_row(snapshot: &Snapshot) -> SnapshotRow {
         volume: snapshot.volume.0,
         name: snapshot.name.clone(),
         created: snapshot.created,
+        comment: snapshot.comment.clone(),
         leaves: snapshot.leaves.iter().map(leaf).collect(),
     }
 }
@@ -136,6 +137,7 @@ fn snapshot(row: &SnapshotRow) -> Snapshot {
         volume: ObjectId(row.volume),
         name: row.name.clone(),
         created: row.created,
+        comment: row.comment.clone(),
         leaves: row.leaves.iter().map(leaf).collect(),
     }
 }

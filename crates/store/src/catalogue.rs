@@ -134,6 +134,8 @@ pub struct SnapshotRow {
     pub name: String,
     /// Seconds since the beginning of 1970.
     pub created: u64,
+    /// What administrators noted about it; empty if nothing.
+    pub comment: String,
     /// What the volume contained.
     pub leaves: Vec<SnapshotLeafRow>,
 }

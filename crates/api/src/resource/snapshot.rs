@@ -9,7 +9,7 @@ use crate::setting::{Place, Setting, Takes, setting};
 use admin::{Snapshot, uuid_of};
 use block::ObjectId;
 use ontap::Command;
-use ontap::catalogue::{SnapshotCommand, SnapshotCreate, SnapshotDelete, SnapshotRename};
+use ontap::catalogue::{SnapshotCommand, SnapshotCreate, SnapshotDelete, SnapshotModify, SnapshotRename};
 use ontap::value::{ObjectName, ValueError};
 
 /// The snapshots of a volume.
@@ -33,6 +33,10 @@ const FIELDS: &[Field<u32>] = &[
     known("volume", |view, id| Some(view.name_value(snapshot(view, id)?.volume))).of(Kind::Named),
     known("svm", |view, id| Some(view.name_value(view.registry().svm_of(snapshot(view, id)?.volume)?))).of(Kind::Named),
     known("create_time", |view, id| Some(moment(snapshot(view, id)?.created))).of(Kind::Moment),
+    known("comment", |view, id| {
+        let comment = snapshot(view, id)?.comment.as_str();
+        (!comment.is_empty()).then(|| comment.into())
+    }),
     asked("size", |view, id| {
         let snapshot = snapshot(view, id)?;
         Some(view.at.world.owned(&mut snapshot.leaves.iter().map(|leaf| leaf.tree)).into())
@@ -52,7 +56,8 @@ fn uuid(snapshot: &Snapshot) -> String {
     admin::uuid_text(0x5ea1_a112_0000_8000_8000_0000_0000_0000 | high << 80 | low << 32 | u128::from(snapshot.id))
 }
 
-const SETTINGS: &[Setting] = &[setting("name", Takes::Text, Place::RequiredAndPatch)];
+const SETTINGS: &[Setting] =
+    &[setting("name", Takes::Text, Place::RequiredAndPatch), setting("comment", Takes::Text, Place::Both)];
 
 impl Resource for VolumeSnapshots {
     type Item = u32;
@@ -92,11 +97,12 @@ impl Resource for VolumeSnapshots {
     }
 
     fn create(&self, view: &View<'_>, body: &mut Body) -> Result<Vec<Command>, Problem> {
-        let name = body.value("name")?;
+        let (name, comment) = (body.value("name")?, body.value("comment")?);
         Ok(vec![Command::Snapshot(SnapshotCommand::Create(SnapshotCreate {
             volume: view.object_name(self.volume)?,
             vserver: view.svm_name(self.volume)?,
             snapshot: body.required("name", name)?,
+            comment,
         }))])
     }
 
@@ -107,11 +113,16 @@ impl Resource for VolumeSnapshots {
 
     fn modify(&self, view: &View<'_>, item: u32, body: &mut Body) -> Result<Vec<Command>, Problem> {
         let snapshot = name(view, item)?;
-        let Some(new_name) = body.value::<ObjectName>("name")?.filter(|name| *name != snapshot) else {
-            return Ok(Vec::new());
-        };
         let (volume, vserver) = (view.object_name(self.volume)?, view.svm_name(self.volume)?);
-        Ok(vec![Command::Snapshot(SnapshotCommand::Rename(SnapshotRename { volume, vserver, snapshot, new_name }))])
+        let mut commands = Vec::new();
+        if let Some(comment) = body.value("comment")? {
+            let (volume, vserver, snapshot) = (volume.clone(), vserver.clone(), snapshot.clone());
+            commands.push(SnapshotCommand::Modify(SnapshotModify { volume, vserver, snapshot, comment }));
+        }
+        if let Some(new_name) = body.value::<ObjectName>("name")?.filter(|name| *name != snapshot) {
+            commands.push(SnapshotCommand::Rename(SnapshotRename { volume, vserver, snapshot, new_name }));
+        }
+        Ok(commands.into_iter().map(Command::Snapshot).collect())
     }
 
     fn delete(&self, view: &View<'_>, item: u32) -> Result<Vec<Command>, Problem> {

@@ -1,7 +1,7 @@
 //! `volume snapshot`: a volume as it was at one moment.
 
 use super::commands;
-use crate::value::{FilePath, ObjectName, Switch};
+use crate::value::{Comment, FilePath, ObjectName, Switch};
 
 commands! {
     /// Everything that begins with `volume snapshot`.
@@ -15,6 +15,20 @@ commands! {
         "vserver" vserver: Option<ObjectName>,
         /// Name of the new snapshot
         "snapshot" snapshot: ObjectName,
+        /// A note about it, up to 255 characters
+        "comment" comment: Option<Comment>,
+    }
+
+    /// Modify a snapshot
+    "volume snapshot modify" => Modify(SnapshotModify) {
+        /// Volume
+        "volume" volume: ObjectName,
+        /// SVM that owns it; may be left out where there is only one
+        "vserver" vserver: Option<ObjectName>,
+        /// Snapshot
+        "snapshot" snapshot: ObjectName,
+        /// A note about it, up to 255 characters; "" removes it
+        "comment" comment: Comment,
     }
 
     /// Rename a snapshot
@@ -80,5 +94,7 @@ commands! {
         "size": Size,
         /// The same in percent of the volume's size
         "total-percent": Percent,
+        /// The note about it
+        "comment",
     }
 }

@@ -17,6 +17,8 @@ pub struct SnapshotRow {
     pub size: u64,
     /// The same in percent of the volume's size.
     pub total_percent: u64,
+    /// What administrators noted about it; empty if nothing.
+    pub comment: String,
 }
 
 impl Row for SnapshotRow {
@@ -37,6 +39,7 @@ impl Row for SnapshotRow {
         ("Creation Time", "create-time"),
         ("Snapshot Size", "size"),
         ("Percentage of Total Blocks", "total-percent"),
+        ("Comment", "comment"),
     ];
 
     const BY_AGE: bool = true;
@@ -51,6 +54,7 @@ impl Row for SnapshotRow {
             "create-time" => Cell::Moment(self.create_time),
             "size" => Cell::Bytes(self.size),
             "total-percent" => Cell::Percent(self.total_percent),
+            "comment" => Cell::Text(self.comment.clone()),
             _ => return None,
         })
     }

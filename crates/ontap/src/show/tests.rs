@@ -294,7 +294,9 @@ fn workloads_files_and_snapshots_are_told_in_full() {
     assert_snapshot!("file_summary", shown(std::slice::from_ref(&file), "volume file show"));
     assert_snapshot!("file_instance", shown(&[file], "volume file show -instance"));
     let snapshot = "daily.0".to_owned();
-    let snapshot = SnapshotRow { vserver, volume, snapshot, create_time: 1_795_314_659, size, total_percent: 5 };
+    let comment = "before the upgrade".to_owned();
+    let snapshot =
+        SnapshotRow { vserver, volume, snapshot, create_time: 1_795_314_659, size, total_percent: 5, comment };
     assert_snapshot!("snapshot_summary", shown(std::slice::from_ref(&snapshot), "volume snapshot show"));
     assert_snapshot!("snapshot_instance", shown(&[snapshot], "volume snapshot show -instance"));
 }

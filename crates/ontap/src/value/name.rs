@@ -34,6 +34,39 @@ impl ObjectName {
     }
 }
 
+/// What administrators note about a snapshot: up to 255 characters on one line, or nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Comment(String);
+
+/// Most characters of a comment.
+const COMMENT_CHARS_MAX: usize = 255;
+
+impl Comment {
+    /// The comment as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl FromStr for Comment {
+    type Err = ValueError;
+
+    fn from_str(text: &str) -> Result<Comment, ValueError> {
+        if text.chars().count() > COMMENT_CHARS_MAX || text.contains(char::is_control) {
+            let rule =
+                format!("is not a comment: at most {COMMENT_CHARS_MAX} characters, and none that controls a terminal");
+            return Err(ValueError::new(text, rule));
+        }
+        Ok(Comment(text.to_owned()))
+    }
+}
+
+impl fmt::Display for Comment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
 impl FromStr for PolicyName {
     type Err = ValueError;
 
@@ -93,4 +126,5 @@ impl fmt::Display for ObjectName {
 }
 
 plain_value!(PolicyName, "<text>");
+plain_value!(Comment, "<text>");
 plain_value!(ObjectName, "<text>");

@@ -107,6 +107,16 @@ fn names_keep_their_rule() {
 }
 
 #[test]
+fn a_comment_is_one_line_of_text() {
+    for text in ["", "before the upgrade to \"9.15\"", &"ä".repeat(255)] {
+        assert_eq!(text.parse::<Comment>().unwrap().as_str(), text);
+    }
+    for text in ["two\nlines", "\u{1b}[2J", &"a".repeat(256)] {
+        assert!(text.parse::<Comment>().unwrap_err().rule.starts_with("is not a comment: at most 255 "), "{text:?}");
+    }
+}
+
+#[test]
 fn paths_are_taken_apart() {
     let export: ExportName = "svm01:/vol/v1/dir/a:b".parse().unwrap();
     assert_eq!(

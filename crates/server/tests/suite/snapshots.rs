@@ -73,7 +73,7 @@ fn sizes(server: &mut Server, snapshot: &str) -> (u64, u64) {
 fn a_snapshot_keeps_what_was_there_and_takes_what_only_it_has() {
     let mut server = server();
     (0..3).for_each(|block| write(&server, LUN, block, 1));
-    run(&mut server.control, &["volume snapshot create vol1 -snapshot one"]);
+    run(&mut server.control, &["volume snapshot create vol1 -snapshot one -comment 'before \"2\"'"]);
     assert_eq!(sizes(&mut server, "one"), (0, 3 * BLOCK));
     write(&server, LUN, 0, 2);
     write(&server, LUN, 3, 2);
@@ -87,10 +87,23 @@ fn a_snapshot_keeps_what_was_there_and_takes_what_only_it_has() {
     assert_eq!(blocks(&server, LUN), [2, 1, 1, 2]);
     run(&mut server.control, &["lun delete /vol/vol1/copy"]);
 
+    let comment = |server: &mut Server, name: &str| {
+        let show = format!("volume snapshot show vol1 -snapshot {name} -fields comment -output json");
+        let shown: serde_json::Value = serde_json::from_str(&server.control.execute(&show).unwrap()).unwrap();
+        shown["records"][0]["comment"].clone()
+    };
+    assert_eq!(comment(&mut server, "one"), "before \"2\"");
     let mut server = restart(server);
     assert_eq!(sizes(&mut server, "one"), (BLOCK, 4 * BLOCK));
     assert_eq!(blocks(&server, LUN), [2, 1, 1, 2]);
     run(&mut server.control, &["volume snapshot rename vol1 -snapshot one -new-name first"]);
+    assert_eq!(comment(&mut server, "first"), "before \"2\"");
+    run(&mut server.control, &["volume snapshot modify vol1 -snapshot first -comment 'kept for audit'"]);
+    let mut server = restart(server);
+    assert_eq!(comment(&mut server, "first"), "kept for audit");
+    run(&mut server.control, &["volume snapshot modify vol1 -snapshot first -comment \"\""]);
+    assert_eq!(comment(&mut server, "first"), "");
+    assert_eq!(blocks(&server, LUN), [2, 1, 1, 2]);
     run(&mut server.control, &["volume snapshot restore vol1 -snapshot first"]);
     assert_eq!(blocks(&server, LUN), [1, 1, 1, 0]);
     run(&mut server.control, &["volume snapshot delete vol1 -snapshot first"]);

@@ -39,7 +39,7 @@ pub(super) fn read(db: &Connection) -> rusqlite::Result<Contents> {
 }
 
 fn read_snapshots(db: &Connection) -> rusqlite::Result<BTreeMap<CatalogueId, SnapshotRow>> {
-    let mut query = db.prepare("SELECT id, volume, name, created FROM snapshot")?;
+    let mut query = db.prepare("SELECT id, volume, name, created, comment FROM snapshot")?;
     let mut snapshots: BTreeMap<CatalogueId, SnapshotRow> = query
         .query_map([], |row| snapshot_of(row).map(|snapshot| (snapshot.id, snapshot)))?
         .collect::<Result<_, _>>()?;
@@ -88,10 +88,11 @@ pub(super) fn write_partition(change: &Transaction<'_>, row: &PartitionRow) -> r
 }
 
 pub(super) fn write_snapshot(change: &Transaction<'_>, row: &SnapshotRow) -> rusqlite::Result<()> {
-    let SnapshotRow { id, volume, name, created, leaves } = row;
-    let sql = "INSERT INTO snapshot (id, volume, name, created) VALUES (?1, ?2, ?3, ?4)
-               ON CONFLICT (id) DO UPDATE SET volume = excluded.volume, name = excluded.name, created = excluded.created";
-    change.execute(sql, params![id, volume, name, *created as i64])?;
+    let SnapshotRow { id, volume, name, created, comment, leaves } = row;
+    let sql = "INSERT INTO snapshot (id, volume, name, created, comment) VALUES (?1, ?2, ?3, ?4, ?5)
+               ON CONFLICT (id) DO UPDATE SET volume = excluded.volume, name = excluded.name, created = excluded.created,
+               comment = excluded.comment";
+    change.execute(sql, params![id, volume, name, *created as i64, comment])?;
     change.execute("DELETE FROM snapshot_leaf WHERE snapshot = ?1", [id])?;
     let sql = "INSERT INTO snapshot_leaf (tree, snapshot, kind, qtree, name, size, os_type)
                VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)";
@@ -190,6 +191,7 @@ fn snapshot_of(row: &Row<'_>) -> rusqlite::Result<SnapshotRow> {
         volume: row.get(1)?,
         name: row.get(2)?,
         created: created as u64,
+        comment: row.get(4)?,
         leaves: Vec::new(),
     })
 }
@@ -331,10 +333,10 @@ impl PolicyRow {
 
 impl SnapshotRow {
     fn checksum(&self) -> u32 {
-        let SnapshotRow { id, volume, name, created, leaves } = self;
+        let SnapshotRow { id, volume, name, created, comment, leaves } = self;
         let mut sum = Digest { crc: 0, bytes: Vec::new() };
         sum.numbers(&[SNAPSHOT, u64::from(*id), u64::from(*volume), *created, leaves.len() as u64]);
-        sum.texts(&[name]);
+        sum.texts(&[name, comment]);
         // The order of creation is not stored.
         let leaves: BTreeMap<u32, &SnapshotLeafRow> = leaves.iter().map(|leaf| (leaf.tree, leaf)).collect();
         for SnapshotLeafRow { tree, kind, qtree, name, size, os_type } in leaves.into_values() {

@@ -4,7 +4,7 @@
 pub(super) const APPLICATION_ID: i64 = 0x5345_4157;
 
 /// The format that this program writes, and the only one that it reads.
-pub(super) const FORMAT: u32 = 14;
+pub(super) const FORMAT: u32 = 15;
 
 pub(super) const SCHEMA: &str = "
     CREATE TABLE object (
@@ -36,7 +36,8 @@ pub(super) const SCHEMA: &str = "
         id        INTEGER PRIMARY KEY,
         volume    INTEGER NOT NULL REFERENCES object (id) DEFERRABLE INITIALLY DEFERRED,
         name      TEXT NOT NULL,
-        created   INTEGER NOT NULL
+        created   INTEGER NOT NULL,
+        comment   TEXT NOT NULL
     ) STRICT;
     CREATE TABLE snapshot_leaf (
         tree      INTEGER PRIMARY KEY,

@@ -45,7 +45,14 @@ fn snapshot() -> SnapshotRow {
         os_type: Some("aix".into()),
     };
     let leaves = vec![leaf(1 << 31, None, "lun1"), leaf((1 << 31) + 1, Some("q1"), "lun1")];
-    SnapshotRow { id: 1, volume: 2, name: "nightly".into(), created: 1_795_314_659, leaves }
+    SnapshotRow {
+        id: 1,
+        volume: 2,
+        name: "nightly".into(),
+        created: 1_795_314_659,
+        comment: "before the upgrade".into(),
+        leaves,
+    }
 }
 
 fn small() -> Contents {

@@ -104,6 +104,30 @@ fn a_volume_is_restored_from_its_snapshot() {
     assert_eq!(bench.ask("PATCH", &format!("{volume}?restore_to.snapshot.name=none"), "{}").status, 404);
 }
 
+/// A comment is given, shown, changed, and removed; one that is too long is refused by its name.
+#[test]
+fn a_snapshot_has_a_comment() {
+    let mut bench = Bench::new();
+    let snapshots = format!("{}/snapshots", path_of(&mut bench, "/api/storage/volumes?name=v2"));
+    let made = r#"{"name":"one","comment":"before the upgrade"}"#;
+    assert_eq!(bench.ask("POST", &snapshots, made).status, 202);
+    let record = |bench: &mut Bench| bench.get(&format!("{snapshots}?fields=uuid,name,comment"))["records"][0].clone();
+    let one = record(&mut bench);
+    assert_eq!((&one["name"], &one["comment"]), (&json!("one"), &json!("before the upgrade")));
+    let path = format!("{snapshots}/{}", one["uuid"].as_str().unwrap());
+    for (body, name, comment) in [
+        (r#"{"comment":"kept","name":"two"}"#, "two", json!("kept")),
+        (r#"{"name":"three"}"#, "three", json!("kept")),
+        (r#"{"comment":""}"#, "three", Value::Null),
+    ] {
+        assert_eq!(bench.ask("PATCH", &path, body).status, 202, "{body}");
+        let one = record(&mut bench);
+        assert_eq!((&one["name"], &one["comment"]), (&json!(name), &comment), "{body}");
+    }
+    let reply = bench.ask("PATCH", &path, &json!({ "comment": "a".repeat(256) }).to_string());
+    assert_eq!((reply.status, &reply.body["error"]["target"]), (400, &json!("comment")), "{}", reply.body);
+}
+
 /// 0 would mean that there is no limit; the text field is exact to the byte.
 #[test]
 fn a_limit_between_whole_mb_is_not_rounded_to_none() {

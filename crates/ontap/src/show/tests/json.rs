@@ -36,6 +36,7 @@ fn snapshot() -> SnapshotRow {
         create_time: 1_795_314_659,
         size: GIB / 4,
         total_percent: 25,
+        comment: String::new(),
     }
 }
 
