@@ -153,7 +153,7 @@ impl Client {
 
     async fn open(&self) -> Result<SendRequest<Full<Bytes>>, String> {
         let stream = TcpStream::connect(&self.address).await.map_err(|error| error.to_string())?;
-        let stream = self.tls.connect(self.name.clone(), stream).await.map_err(|error| told(&error))?;
+        let stream = self.tls.connect(self.name.clone(), stream).await.map_err(|error| handshake_error(&error))?;
         let (sender, connection) = handshake(TokioIo::new(stream)).await.map_err(|error| error.to_string())?;
         tokio::spawn(async move { drop(connection.await) });
         Ok(sender)
@@ -161,9 +161,9 @@ impl Client {
 }
 
 /// Why a handshake failed.
-fn told(error: &std::io::Error) -> String {
+fn handshake_error(error: &std::io::Error) -> String {
     let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<rustls::Error>());
-    cause.map_or_else(|| error.to_string(), cipher::told)
+    cause.map_or_else(|| error.to_string(), cipher::error_text)
 }
 
 /// A TLS configuration that trusts only one authority or certificate.

@@ -67,7 +67,7 @@ where
     });
     let mut builder = http1::Builder::new();
     builder.timer(TokioTimer::new()).header_read_timeout(HEAD_TIME).max_buf_size(HEAD_BYTES_MAX);
-    let stream = TokioIo::new(Taken { stream: RawQueries::new(stream), waits: None });
+    let stream = TokioIo::new(WriteDeadline { stream: RawQueries::new(stream), waits: None });
     builder.serve_connection(stream, service).await.map_err(|error| error.to_string())
 }
 
@@ -157,12 +157,12 @@ fn sent(reply: Reply) -> hyper::Response<Full<Bytes>> {
 /// A stream whose peer must read what it is sent within [`ANSWER_TIME`]. Otherwise it could hold
 /// the connection, and the answer's memory, for as long as it likes. The time begins when the
 /// socket has no room, and ends when everything has been written: a byte a minute is not enough.
-struct Taken<S> {
+struct WriteDeadline<S> {
     stream: S,
     waits: Option<Pin<Box<Sleep>>>,
 }
 
-impl<S> Taken<S> {
+impl<S> WriteDeadline<S> {
     fn judged<T>(&mut self, context: &mut Context<'_>, sent: Poll<io::Result<T>>) -> Poll<io::Result<T>> {
         if sent.is_ready() {
             return sent;
@@ -173,13 +173,13 @@ impl<S> Taken<S> {
     }
 }
 
-impl<S: AsyncRead + Unpin> AsyncRead for Taken<S> {
+impl<S: AsyncRead + Unpin> AsyncRead for WriteDeadline<S> {
     fn poll_read(self: Pin<&mut Self>, context: &mut Context<'_>, into: &mut ReadBuf<'_>) -> Poll<io::Result<()>> {
         Pin::new(&mut self.get_mut().stream).poll_read(context, into)
     }
 }
 
-impl<S: AsyncWrite + Unpin> AsyncWrite for Taken<S> {
+impl<S: AsyncWrite + Unpin> AsyncWrite for WriteDeadline<S> {
     fn poll_write(self: Pin<&mut Self>, context: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         let this = self.get_mut();
         let sent = Pin::new(&mut this.stream).poll_write(context, bytes);

@@ -59,7 +59,7 @@ pub(crate) struct Reply {
 }
 
 /// Access to the administration's state and its commands.
-pub(crate) trait Desk {
+pub(crate) trait PoolAccess {
     /// Lets the caller inspect the state.
     fn look(&self, look: &mut dyn FnMut(&Administration, &At<'_>)) -> Result<(), Problem>;
 
@@ -73,16 +73,16 @@ pub(crate) trait Desk {
     fn run(&mut self, commands: Vec<Command>) -> Result<(), Problem>;
 }
 
-/// State of the REST server beyond that of the desk.
+/// State of the REST server beyond that of its pool.
 #[derive(Debug)]
-pub(crate) struct Office {
+pub(crate) struct RestState {
     pub cluster: Cluster,
     pub jobs: Jobs,
 }
 
 /// Answers a request.
-pub(crate) fn answer(office: &mut Office, desk: &mut dyn Desk, caller: &Caller, request: Request<'_>) -> Reply {
-    let mut errand = Errand { office, desk, caller, request, methods: vec!["GET"] };
+pub(crate) fn answer(state: &mut RestState, pool: &mut dyn PoolAccess, caller: &Caller, request: Request<'_>) -> Reply {
+    let mut errand = Errand { state, pool, caller, request, methods: vec!["GET"] };
     let mut reply = errand.answer().unwrap_or_else(Reply::from);
     reply.allow = (reply.status == 405).then(|| errand.methods.join(", "));
     reply
@@ -95,8 +95,8 @@ impl From<Problem> for Reply {
 }
 
 struct Errand<'a> {
-    office: &'a mut Office,
-    desk: &'a mut dyn Desk,
+    state: &'a mut RestState,
+    pool: &'a mut dyn PoolAccess,
     caller: &'a Caller,
     request: Request<'a>,
     /// The methods that the path supports.
@@ -128,7 +128,7 @@ impl Errand<'_> {
             ["metrics"] => self.exposition(),
             ["docs", "api"] => self.only_shown("document", openapi::document),
             ["api", "private", "cli", ref words @ ..] => self.line(words),
-            ["api", "cluster"] => self.only_shown("cluster", || self.office.cluster.record()),
+            ["api", "cluster"] => self.only_shown("cluster", || self.state.cluster.record()),
             ["api", "cluster", "jobs", ref key @ ..] => self.resource(&JobsResource, key),
             ["api", "svm", "svms", ref key @ ..] => self.resource(&Svms, key),
             ["api", "storage", "aggregates", ref key @ ..] => self.resource(&Aggregates, key),
@@ -187,7 +187,7 @@ impl Errand<'_> {
         }
         let line = pass_through::line(words, method, query, json::object(body)?)?;
         pass_through::check(self.caller, &line.text)?;
-        let text = self.desk.line(&line.text, line.secret.as_deref())?;
+        let text = self.pool.line(&line.text, line.secret.as_deref())?;
         let status = if line.answer == pass_through::Answer::Text && method == "POST" { 201 } else { 200 };
         Ok(Reply { status, body: pass_through::told(line.answer, &text), ..Reply::default() })
     }
@@ -345,7 +345,7 @@ impl Errand<'_> {
         let (uuid, time) = self.look(|view| Ok((view.at.world.uuid(), view.at.date())))?;
         let description = format!("{} {}", self.request.method, self.request.path);
         let mut job = Job { uuid, description, time, svms, problem: None };
-        self.office.jobs.begin(&job, self.desk.generation())?;
+        self.state.jobs.begin(&job, self.pool.generation())?;
         // Invalid input is answered at once. An obstacle makes the job fail, and so does a failure
         // after the change took effect.
         let fails_later = |problem: &Problem| {
@@ -353,13 +353,13 @@ impl Errand<'_> {
         };
         match self.run(resource, commands) {
             Err(problem) if !fails_later(&problem) => {
-                self.office.jobs.withdraw(&job);
+                self.state.jobs.withdraw(&job);
                 return Err(problem);
             }
             ended => job.problem = ended.err(),
         }
         let is_done = job.problem.is_none();
-        self.office.jobs.end(job);
+        self.state.jobs.end(job);
         let uuid = admin::uuid_text(uuid);
         let href = format!("{}/{uuid}", JobsResource.path());
         let body = json!({ "job": { "uuid": uuid, "_links": { "self": { "href": href } } } });
@@ -371,7 +371,7 @@ impl Errand<'_> {
         if commands.is_empty() {
             return Ok(());
         }
-        self.desk.run(commands).map_err(|problem| {
+        self.pool.run(commands).map_err(|problem| {
             let body = json::object(self.request.body).unwrap_or_default();
             let field = |parameter: &String| parameter::field(parameter, resource.settings(), &body);
             Problem { target: problem.target.as_ref().and_then(field), ..problem }
@@ -379,9 +379,9 @@ impl Errand<'_> {
     }
 
     fn look<T>(&self, look: impl Fn(&View<'_>) -> Result<T, Problem>) -> Result<T, Problem> {
-        let Office { cluster, jobs } = &*self.office;
+        let RestState { cluster, jobs } = &*self.state;
         let mut seen = None;
-        self.desk.look(&mut |administration, at| {
+        self.pool.look(&mut |administration, at| {
             let events = OnceCell::new();
             let view = View { administration, at, caller: self.caller, jobs, cluster, events };
             seen = Some(look(&view));

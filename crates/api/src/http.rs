@@ -5,7 +5,7 @@
 use crate::caller::Caller;
 use crate::certificate::{self, CertificateError};
 use crate::connection;
-use crate::dispatch::{Desk, Office, Reply, Request, answer};
+use crate::dispatch::{PoolAccess, Reply, Request, RestState, answer};
 use crate::journal::JOBS_FILE;
 use crate::login::Logins;
 use crate::problem::{Problem, code};
@@ -85,7 +85,7 @@ struct Shared {
     tls: Tls,
     logins: Logins,
     clock: Clock,
-    office: Mutex<Office>,
+    state: Mutex<RestState>,
     control: Arc<Mutex<Control>>,
 }
 
@@ -108,8 +108,8 @@ impl Rest {
         let address = listener.local_addr().map_err(error)?;
         let generation = control.lock().unwrap_or_else(PoisonError::into_inner).generation();
         let jobs = Jobs::of_folder(&folder, generation).map_err(RestError::Jobs)?;
-        let office = Mutex::new(Office { cluster, jobs });
-        let shared = Arc::new(Shared { tls: tls.clone(), logins, clock: Clock::new(), office, control });
+        let state = Mutex::new(RestState { cluster, jobs });
+        let shared = Arc::new(Shared { tls: tls.clone(), logins, clock: Clock::new(), state, control });
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_io()
             .enable_time()
@@ -240,21 +240,21 @@ impl Shared {
             (query, body) => format!("{method} {path}?{query} {body}"),
         };
         let who = Actor::User { user: caller.name.clone(), address: from };
-        let mut office = self.office.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut desk = ControlDesk { control: &mut control, who, asked: asked.trim_end() };
-        answer(&mut office, &mut desk, caller, request)
+        let mut pool = ControlAccess { control: &mut control, who, asked: asked.trim_end() };
+        answer(&mut state, &mut pool, caller, request)
     }
 }
 
 /// A pool's control, for one request of a user.
-struct ControlDesk<'a> {
+struct ControlAccess<'a> {
     control: &'a mut Control,
     who: Actor,
     asked: &'a str,
 }
 
-impl Desk for ControlDesk<'_> {
+impl PoolAccess for ControlAccess<'_> {
     fn look(&self, look: &mut dyn FnMut(&Administration, &At<'_>)) -> Result<(), Problem> {
         let gone = |error: server::ShardGone| Problem::new(500, code::INTERNAL, error.to_string());
         self.control.look(|administration, at| look(administration, at)).map_err(gone)

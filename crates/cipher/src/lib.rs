@@ -12,7 +12,7 @@ pub use absent::{FileError, Key, Keys, PskError, Pulled, Session};
 #[cfg(feature = "psk")]
 pub use psk::{FileError, Key, Keys, PskError, Pulled, Session};
 
-pub use trust::{Trust, TrustError, certificates, told};
+pub use trust::{Trust, TrustError, certificates, error_text};
 
 use rustls::Connection;
 use rustls::pki_types::CertificateDer;
@@ -34,7 +34,7 @@ pub enum Records {
 #[derive(Debug, thiserror::Error)]
 pub enum CipherFault {
     /// With certificates.
-    #[error("{}", told(.0))]
+    #[error("{}", error_text(.0))]
     Certificates(rustls::Error),
     /// With keys.
     #[error(transparent)]

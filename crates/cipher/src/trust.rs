@@ -75,7 +75,7 @@ pub fn certificates(path: &Path) -> Result<Vec<CertificateDer<'static>>, TrustEr
 }
 
 /// What an error means for whoever connects, in one line: the library tells dates in seconds.
-pub fn told(error: &rustls::Error) -> String {
+pub fn error_text(error: &rustls::Error) -> String {
     use CertificateError::{ExpiredContext, NotValidYetContext};
     let date = |time: &UnixTime| block::date(time.as_secs(), "%Y-%m-%d %H:%M:%S UTC");
     match error {

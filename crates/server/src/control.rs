@@ -2,13 +2,13 @@
 //! made durable in the catalogue, and only then sent to the shard, so that an answered command
 //! survives a crash.
 
+mod atomic;
 mod clients;
 mod effects;
 mod error;
 mod following;
 mod noticing;
 mod opening;
-mod together;
 mod totals;
 mod volumes;
 
@@ -18,7 +18,7 @@ use crate::audit::{Actor, Audit, AuditError, Ended};
 use crate::budget::MemoryBudget;
 use crate::dates::Dates;
 use crate::events::Events;
-use crate::logins::{LoginDesk, Logins};
+use crate::logins::{LoginStore, Logins};
 use crate::measuring::Measuring;
 use crate::memory::Relief;
 use crate::monitor::Monitor;
@@ -26,6 +26,7 @@ use crate::order::Order;
 use crate::persist::{changes_of, details_of, offline_of, partitions_of, records_of, snapshots_of};
 use crate::shard::{Account, Shard, ShardGone};
 use admin::{AdminError, Administration, Answer, At, Effect, EventKind, Noticed, Outcome, Touched, World as _};
+use atomic::{AtomicChanges, touched};
 use block::{Bytes, ObjectId};
 use map::What;
 use noticing::Watch;
@@ -37,7 +38,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 use std::sync::Arc;
 use store::{Changes, Pool, Room, StoreError};
-use together::{Together, touched};
 use totals::Pending;
 use uring::Clock;
 
@@ -52,7 +52,7 @@ pub struct Control {
     monitor: Arc<Monitor>,
     events: Arc<Events>,
     watch: RefCell<Watch>,
-    login_desk: Option<Box<dyn LoginDesk>>,
+    login_store: Option<Box<dyn LoginStore>>,
     clock: Clock,
     dates: Dates,
     audit: Option<Audit>,
@@ -100,7 +100,7 @@ impl Control {
         administration.partitions.memory = shard.cache();
         administration.details = details_of(contents);
         let align = maps.align();
-        let (monitor, events, watch, login_desk) = Default::default();
+        let (monitor, events, watch, login_store) = Default::default();
         let (clock, dates) = (Clock::new(), Dates::new(|| 0));
         let (audit, loose, replaced, relief, pending, volumes, unfollowed) = Default::default();
         let mut control = Control {
@@ -110,7 +110,7 @@ impl Control {
             monitor,
             events,
             watch,
-            login_desk,
+            login_store,
             clock,
             dates,
             audit,
@@ -158,7 +158,7 @@ impl Control {
             &self.pool,
             &self.monitor,
             &self.events,
-            Logins { desk: self.login_desk.as_deref(), secret: None },
+            Logins { store: self.login_store.as_deref(), secret: None },
         )
     }
 
@@ -271,8 +271,8 @@ impl Control {
 
     /// Sets the keeper of the users.
     #[must_use]
-    pub fn with_logins(self, desk: impl LoginDesk + 'static) -> Control {
-        Control { login_desk: Some(Box::new(desk)), ..self }
+    pub fn with_logins(self, store: impl LoginStore + 'static) -> Control {
+        Control { login_store: Some(Box::new(store)), ..self }
     }
 
     /// Sets how memory is divided. Statistics start anew, so this is to be called first.
@@ -384,7 +384,7 @@ impl Control {
         if !commands.iter().all(Command::shows) {
             self.name_before_change();
         }
-        let logins = Logins { desk: self.login_desk.as_deref(), secret };
+        let logins = Logins { store: self.login_store.as_deref(), secret };
         let measuring = Measuring::new(&self.shard, &self.pool, &self.monitor, &self.events, logins);
         let at = self.at(&measuring);
         let outcome = self.administration.run_all(commands, &at)?;
@@ -436,21 +436,21 @@ impl Control {
                 return Err(error);
             }
         }
-        let together = Together::of(effects);
+        let atomic = AtomicChanges::of(effects);
         if let Err(error) = self.settle_files(effects) {
             self.undo(effects);
             return Err(error);
         }
-        if let Err(error) = self.share(together.changes.clone()) {
+        if let Err(error) = self.share(atomic.changes.clone()) {
             self.undo(effects);
             return Err(error);
         }
         match self.pool.change(changes) {
             Ok(replaced) => self.replaced = replaced,
             Err(error) => {
-                let _ = self.share(together.back);
+                let _ = self.share(atomic.back);
                 self.undo(effects);
-                self.forget(&together.before);
+                self.forget(&atomic.before);
                 return Err(error.into());
             }
         }

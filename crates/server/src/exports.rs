@@ -83,7 +83,7 @@ impl Exports {
 
     /// A verifier of this run of the server; it differs from that of a run that began at another
     /// time.
-    pub(crate) fn life(&self) -> Verifier {
+    pub(crate) fn run_verifier(&self) -> Verifier {
         self.began.as_nanos().to_be_bytes()
     }
 

@@ -63,7 +63,7 @@ pub use housekeeping::{Housekeeping, HousekeepingSettings};
 pub use limits::{LimitsError, ServerLimits};
 pub use link_meter::{LinkMeter, LinkSettings};
 pub use listen::{Listen, ListenError};
-pub use logins::LoginDesk;
+pub use logins::LoginStore;
 pub use memory::MemorySigns;
 pub use monitor::Monitor;
 pub use nbd::TlsMode;

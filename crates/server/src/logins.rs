@@ -4,7 +4,7 @@
 use admin::{Login, LoginChange};
 
 /// The keeper of the users. An error is a sentence.
-pub trait LoginDesk: Send {
+pub trait LoginStore: Send {
     /// All of them, by name.
     ///
     /// # Errors
@@ -21,24 +21,24 @@ pub trait LoginDesk: Send {
 /// The users, as far as a command needs them.
 #[derive(Clone, Copy, Default)]
 pub(crate) struct Logins<'a> {
-    pub desk: Option<&'a dyn LoginDesk>,
+    pub store: Option<&'a dyn LoginStore>,
     /// The password that came with the line but is not part of it.
     pub secret: Option<&'a str>,
 }
 
 impl Logins<'_> {
     pub fn list(self) -> Result<Vec<Login>, String> {
-        self.desk.map_or(Ok(Vec::new()), LoginDesk::list)
+        self.store.map_or(Ok(Vec::new()), LoginStore::list)
     }
 
     pub fn change(self, change: &LoginChange) -> Result<(), String> {
-        let desk = self.desk.ok_or("this server keeps no users")?;
+        let store = self.store.ok_or("this server keeps no users")?;
         let needs_secret = matches!(change, LoginChange::Create(_) | LoginChange::Password(_));
         if needs_secret && self.secret.is_none() {
             return Err(
                 "the password is missing: the shell asks for it, and by REST it is the body's \"password\"".into()
             );
         }
-        desk.change(change, self.secret)
+        store.change(change, self.secret)
     }
 }

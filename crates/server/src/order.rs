@@ -42,7 +42,7 @@ pub(crate) enum Order {
         answer: Sender<Result<(), map::MapRefusal>>,
     },
     /// Change several trees of the maps atomically.
-    Together {
+    ChangeAll {
         changes: Vec<(ObjectId, What)>,
         answer: Sender<Result<(), map::MapRefusal>>,
     },

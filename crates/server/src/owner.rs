@@ -38,7 +38,7 @@ use crate::link_meter::LinkMeter;
 use crate::noticed::Notices;
 use crate::order::Order;
 use crate::replies::ReplyTimes;
-use crate::session::{Around, Direction, Protocol, Session, of_token};
+use crate::session::{Direction, Protocol, Session, ShardParts, of_token};
 use crate::tls::Tls;
 use crate::volume_files::{AllFiles, FILES};
 use crate::waiting::Waiting;
@@ -292,7 +292,7 @@ impl Owner {
                 self.holding.heard(now, index);
                 self.alone.heard(now, index);
             }
-            self.with_session(now, index, |session, around| session.done(direction, event, around));
+            self.with_session(now, index, |session, shard| session.done(direction, event, shard));
         }
         self.done = done;
     }
@@ -326,7 +326,7 @@ impl Owner {
                 touched.push(index);
                 self.alone.heard(now, index);
             }
-            self.with_session(now, index, |session, around| session.completed(completion, around));
+            self.with_session(now, index, |session, shard| session.completed(completion, shard));
         }
         self.completions = completions;
         self.try_those_who_wait(now);
@@ -380,15 +380,15 @@ impl Owner {
         self.freed_for_store |= freed;
     }
 
-    fn each_session(&mut self, now: Time, mut work: impl FnMut(&mut Session, &mut Around<'_>)) {
+    fn each_session(&mut self, now: Time, mut work: impl FnMut(&mut Session, &mut ShardParts<'_>)) {
         for index in 0..self.sessions.len() as u32 {
             self.with_session(now, index, &mut work);
         }
     }
 
-    fn with_session(&mut self, now: Time, index: u32, work: impl FnOnce(&mut Session, &mut Around<'_>)) {
+    fn with_session(&mut self, now: Time, index: u32, work: impl FnOnce(&mut Session, &mut ShardParts<'_>)) {
         let Some(Some(session)) = self.sessions.get_mut(index as usize) else { return };
-        let mut around = Around {
+        let mut shard = ShardParts {
             now,
             io: &self.io,
             port: &self.port,
@@ -405,12 +405,12 @@ impl Owner {
             room: &mut self.room,
             scratch: &mut self.scratch,
         };
-        work(session, &mut around);
+        work(session, &mut shard);
         if let Some(claimed) = session.handed_over(now) {
             self.leaving += claimed;
             self.send_awaited |= session.awaits_its_send();
         }
-        if session.is_over() && session.finish(&mut around) {
+        if session.is_over() && session.finish(&mut shard) {
             if let Some(session) = self.sessions[index as usize].take() {
                 self.waiting.change(index, session.listed, None);
                 self.link.end(index);
@@ -457,7 +457,7 @@ impl Owner {
         self.io.give_back(GIVEN_BACK, self.claims.unused());
         self.files.tick();
         let (limits, starving) = (self.limits, self.claims.starving || self.gate.inner().lacks_memory());
-        self.each_session(now, |session, around| {
+        self.each_session(now, |session, shard| {
             let limit = match () {
                 () if session.is_overdue(now) => "handshake_time",
                 () if session.is_too_slow(now, &limits, starving) => "patience",
@@ -469,9 +469,9 @@ impl Owner {
             // Closing an idle connection is not worth an event.
             if limit != "idle_time" {
                 let text = format!("{client}: the limit `{limit}` is met");
-                around.notices.note(EventKind::ClientClosed, format!("{client} {limit}"), text);
+                shard.notices.note(EventKind::ClientClosed, format!("{client} {limit}"), text);
             }
-            session.abandon(around);
+            session.abandon(shard);
         });
         if self.stopping.is_none() {
             self.accept();
@@ -484,7 +484,7 @@ impl Owner {
         for accepting in &self.listeners {
             self.io.close(accepting.socket);
         }
-        self.each_session(now, |session, around| session.drain(around));
+        self.each_session(now, |session, shard| session.drain(shard));
     }
 
     /// Whether a stopping shard is done: all connections have ended, or the deadline has passed and
@@ -492,7 +492,7 @@ impl Owner {
     fn is_over(&mut self, now: Time) -> bool {
         let Some(until) = self.stopping else { return false };
         if now > until {
-            self.each_session(now, |session, around| session.abandon(around));
+            self.each_session(now, |session, shard| session.abandon(shard));
             return true;
         }
         self.connections() == 0

@@ -47,7 +47,7 @@ use tls::TlsLink;
 use uring::{Done, FileId, Io, Port};
 
 /// The parts of the shard that a session works with during one call.
-pub(crate) struct Around<'a> {
+pub(crate) struct ShardParts<'a> {
     pub now: Time,
     pub io: &'a Io,
     pub port: &'a Port,
@@ -211,18 +211,18 @@ const OPTION_HEAD: u32 = 16;
 impl Session {
     /// Begins the handshake on a new connection; `None` if there is no memory for its receive
     /// buffer.
-    pub(crate) fn begin(index: u32, new: Arrival, around: &mut Around<'_>) -> Option<Session> {
-        let room = around.limits.receive.0;
-        let buf = around.io.take(room as u32)?;
+    pub(crate) fn begin(index: u32, new: Arrival, shard: &mut ShardParts<'_>) -> Option<Session> {
+        let room = shard.limits.receive.0;
+        let buf = shard.io.take(room as u32)?;
         let limits = nbd::HandshakeLimits {
-            options: around.limits.handshake_options,
+            options: shard.limits.handshake_options,
             // An option is handled once all of it is in the receive buffer.
             option_bytes: nbd::HandshakeLimits::SERVER.option_bytes.min(room as u32 - OPTION_HEAD),
             ..nbd::HandshakeLimits::SERVER
         };
-        let mut time = around.limits.handshake_time;
-        around.link.begin(index);
-        around.scratch.clear();
+        let mut time = shard.limits.handshake_time;
+        shard.link.begin(index);
+        shard.scratch.clear();
         let phase = match new.protocol {
             // NFS has no way to report a refusal, so such a connection is closed at once.
             Protocol::Nfs => Phase::Nfs(Box::default()),
@@ -232,7 +232,7 @@ impl Session {
                     handshake.refuse(format!("the server's limit `{limit}` is met, try again later"));
                     time = time.min(REFUSAL_TIME);
                 }
-                handshake.start(around.scratch);
+                handshake.start(shard.scratch);
                 Phase::Handshake(Box::new(Shaking { handshake, upgrades: false }))
             }
         };
@@ -241,8 +241,8 @@ impl Session {
             socket: new.socket,
             caller: new.caller,
             phase,
-            deadline: around.now + time,
-            heard: around.now,
+            deadline: shard.now + time,
+            heard: shard.now,
             rx: Inbox::new(buf),
             receiving: None,
             tx: Sender::default(),
@@ -259,58 +259,58 @@ impl Session {
             is_refused: new.refused_for.is_some(),
             is_cut: false,
         };
-        session.tx.say(around.scratch);
-        session.go_on(around);
+        session.tx.say(shard.scratch);
+        session.go_on(shard);
         Some(session)
     }
 
     /// Handles the completion of one of its jobs at the kernel.
-    pub(crate) fn done(&mut self, direction: Direction, done: Done, around: &mut Around<'_>) {
+    pub(crate) fn done(&mut self, direction: Direction, done: Done, shard: &mut ShardParts<'_>) {
         match direction {
-            Direction::Receive => self.received(done, around),
-            Direction::Send => self.sent(done, around),
+            Direction::Receive => self.received(done, shard),
+            Direction::Send => self.sent(done, shard),
         }
-        self.go_on(around);
+        self.go_on(shard);
     }
 
     /// Handles the completion of one of its requests; [`Session::go_on`] sends the reply.
-    pub(crate) fn completed(&mut self, mut completion: Completion, around: &mut Around<'_>) {
+    pub(crate) fn completed(&mut self, mut completion: Completion, shard: &mut ShardParts<'_>) {
         let slot = completion.tag as u32;
         let Some(pending) = self.pending.get_mut(slot as usize).and_then(Option::take) else {
             debug_assert!(false, "a request ends once");
-            return completion.buf.take().into_iter().for_each(|buf| around.io.give(buf));
+            return completion.buf.take().into_iter().for_each(|buf| shard.io.give(buf));
         };
         self.free.push(slot);
         // Encryption needs the bytes in memory; clear text is sent from where it is.
         if let (Some(_), Some(buf)) = (&self.tls, &completion.buf)
-            && let Err(failure) = around.io.fetch_buf(buf)
+            && let Err(failure) = shard.io.fetch_buf(buf)
         {
             completion.result = Err(failure.fault());
         }
-        self.reply(&pending, completion, around);
+        self.reply(&pending, completion, shard);
     }
 
     /// Parses what has arrived, receives more and sends. While it waits for its turn it only sends.
-    pub(crate) fn go_on(&mut self, around: &mut Around<'_>) {
+    pub(crate) fn go_on(&mut self, shard: &mut ShardParts<'_>) {
         match self.ending {
-            Ending::No if matches!(self.waits, Some(Wait::Turn { .. })) => self.send(around),
-            _ => self.take_turn(around),
+            Ending::No if matches!(self.waits, Some(Wait::Turn { .. })) => self.send(shard),
+            _ => self.take_turn(shard),
         }
     }
 
     /// The same for a session that has its turn.
-    pub(crate) fn take_turn(&mut self, around: &mut Around<'_>) {
+    pub(crate) fn take_turn(&mut self, shard: &mut ShardParts<'_>) {
         self.waits = None;
         self.portion = PORTION;
         match self.ending {
-            Ending::No => self.parse(around),
+            Ending::No => self.parse(shard),
             Ending::Draining => {
-                self.hand_over_held(around);
-                self.work_overtime(around);
+                self.hand_over_held(shard);
+                self.work_overtime(shard);
             }
             Ending::Broken => {}
         }
-        self.send(around);
+        self.send(shard);
     }
 
     /// The resource or turn that it waits for. None of its own completions will tell it when that
@@ -381,38 +381,38 @@ impl Session {
 
     /// Answers requests that were admitted, refuses those that have arrived but were not admitted,
     /// then closes. Anything that arrives later is not read.
-    pub(crate) fn drain(&mut self, around: &mut Around<'_>) {
+    pub(crate) fn drain(&mut self, shard: &mut ShardParts<'_>) {
         if self.ending == Ending::No {
             self.ending = Ending::Draining;
             if matches!(self.phase, Phase::Transmission(_)) {
-                self.unread_at_stop = Some(around.io.unread(self.socket).min(OVERTIME_BYTES_MAX));
+                self.unread_at_stop = Some(shard.io.unread(self.socket).min(OVERTIME_BYTES_MAX));
             }
-            self.go_on(around);
+            self.go_on(shard);
         }
     }
 
     /// As [`Session::drain`], for a LUN that is taken offline: requests that wait in the gate or
     /// the store are cancelled too and answered with an error. Only those at the disk complete
     /// normally.
-    pub(crate) fn cut(&mut self, around: &mut Around<'_>) {
+    pub(crate) fn cut(&mut self, shard: &mut ShardParts<'_>) {
         self.is_cut = true;
         for pending in self.pending.iter().flatten() {
-            around.gate.cancel(around.now, pending.ticket);
+            shard.gate.cancel(shard.now, pending.ticket);
         }
-        self.drain(around);
+        self.drain(shard);
     }
 
     /// Drops the connection and cancels its requests in the gate.
-    pub(crate) fn abandon(&mut self, around: &mut Around<'_>) {
+    pub(crate) fn abandon(&mut self, shard: &mut ShardParts<'_>) {
         if self.ending == Ending::Broken {
             return;
         }
         self.ending = Ending::Broken;
         self.waits = None;
-        around.io.close(self.socket);
-        self.drop_held(around);
+        shard.io.close(self.socket);
+        self.drop_held(shard);
         for pending in self.pending.iter().flatten() {
-            around.gate.cancel(around.now, pending.ticket);
+            shard.gate.cancel(shard.now, pending.ticket);
         }
     }
 
@@ -430,50 +430,50 @@ impl Session {
     }
 
     /// Closes it and frees its memory; false if the receive in flight has to complete first.
-    pub(crate) fn finish(&mut self, around: &mut Around<'_>) -> bool {
+    pub(crate) fn finish(&mut self, shard: &mut ShardParts<'_>) -> bool {
         if self.ending == Ending::Draining {
             self.ending = Ending::Broken;
-            around.io.close(self.socket);
+            shard.io.close(self.socket);
         }
         if self.receiving.is_some() {
             return false;
         }
         let cipher = self.tls.as_mut().and_then(|tls| tls.cipher.close());
-        self.rx.close().into_iter().chain(cipher).for_each(|buf| around.io.give(buf));
-        self.drop_held(around);
-        let unsent = self.tx.clear(around.io);
-        self.release(unsent, around);
+        self.rx.close().into_iter().chain(cipher).for_each(|buf| shard.io.give(buf));
+        self.drop_held(shard);
+        let unsent = self.tx.clear(shard.io);
+        self.release(unsent, shard);
         debug_assert_eq!(self.load, Load::default(), "all of a connection's load goes with it");
         true
     }
 
     /// Gives back what was taken of the limits.
-    fn release(&mut self, load: Load, around: &mut Around<'_>) {
+    fn release(&mut self, load: Load, shard: &mut ShardParts<'_>) {
         self.load.requests -= load.requests;
         self.load.bytes -= load.bytes;
         self.load.asked -= load.asked;
-        around.claims.give(load.bytes);
+        shard.claims.give(load.bytes);
     }
 
-    fn sent(&mut self, done: Done, around: &mut Around<'_>) {
-        let load = self.tx.sent(done.message, around.io);
-        self.release(load, around);
+    fn sent(&mut self, done: Done, shard: &mut ShardParts<'_>) {
+        let load = self.tx.sent(done.message, shard.io);
+        self.release(load, shard);
         if let Phase::Transmission(link) = &self.phase {
-            around.replies.add(link.object, load.written.until(around.now));
+            shard.replies.add(link.object, load.written.until(shard.now));
         }
         match done.result {
             Ok(_) => self.window = self.window.saturating_add(load.asked),
-            Err(_) => self.abandon(around),
+            Err(_) => self.abandon(shard),
         }
     }
 
     /// Hands the gathered replies to the kernel.
-    fn send(&mut self, around: &mut Around<'_>) {
+    fn send(&mut self, shard: &mut ShardParts<'_>) {
         if self.ending == Ending::Broken {
             return;
         }
         self.say_goodbye();
-        if !self.tx.send(self.index, self.socket, self.tls.as_deref_mut(), around) {
+        if !self.tx.send(self.index, self.socket, self.tls.as_deref_mut(), shard) {
             self.waits.get_or_insert(Wait::Room { starving: false });
         }
     }

@@ -268,8 +268,8 @@ impl Shard {
     }
 
     /// Applies changes to several trees of the maps atomically; returns when they are durable.
-    pub(crate) fn together(&self, changes: Vec<(ObjectId, What)>) -> Result<Result<(), map::MapRefusal>, ShardGone> {
-        self.asked(|answer| Order::Together { changes, answer })
+    pub(crate) fn change_all(&self, changes: Vec<(ObjectId, What)>) -> Result<Result<(), map::MapRefusal>, ShardGone> {
+        self.asked(|answer| Order::ChangeAll { changes, answer })
     }
 
     /// Has the maps store the state of the catalogue that they agree with; returns when it is

@@ -45,14 +45,14 @@ const BREATH: Duration = Duration::from_millis(100);
 /// socket.
 pub struct ControlSocket {
     path: PathBuf,
-    desk: Arc<Desk>,
+    shared: Arc<Shared>,
     /// A handle of the listening socket, to wake the accepting thread.
     listener: UnixStream,
     thread: Option<JoinHandle<()>>,
 }
 
 /// State that the threads share.
-struct Desk {
+struct Shared {
     control: Arc<Mutex<Control>>,
     monitor: Arc<Monitor>,
     open: Mutex<Open>,
@@ -88,16 +88,16 @@ impl ControlSocket {
         // The standard library can shut down a stream, but not a listener.
         let listener = UnixStream::from(OwnedFd::from(socket.try_clone()?));
         let monitor = lock(&control).monitor();
-        let desk = Arc::new(Desk { control, monitor, open: Mutex::default() });
-        let shared = Arc::clone(&desk);
-        let thread = std::thread::Builder::new().name("control".into()).spawn(move || accept(&socket, &shared))?;
-        Ok(ControlSocket { path: path.into(), desk, listener, thread: Some(thread) })
+        let shared = Arc::new(Shared { control, monitor, open: Mutex::default() });
+        let of_thread = Arc::clone(&shared);
+        let thread = std::thread::Builder::new().name("control".into()).spawn(move || accept(&socket, &of_thread))?;
+        Ok(ControlSocket { path: path.into(), shared, listener, thread: Some(thread) })
     }
 }
 
 impl Drop for ControlSocket {
     fn drop(&mut self) {
-        self.desk.open().stopping = true;
+        self.shared.open().stopping = true;
         let _ = self.listener.shutdown(Shutdown::Both);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
@@ -106,7 +106,7 @@ impl Drop for ControlSocket {
     }
 }
 
-impl Desk {
+impl Shared {
     fn open(&self) -> MutexGuard<'_, Open> {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -117,7 +117,8 @@ impl Desk {
         if open.connections.len() >= CONNECTIONS_MAX && !open.close_longest_idle() {
             tracing::warn!(limit = CONNECTIONS_MAX, "control connection refused: too many are open, and none is idle");
             let why = format!(
-                "all {CONNECTIONS_MAX} control connections of the server are busy; end what one of them runs and try again"
+                "all {CONNECTIONS_MAX} control connections of the server are busy; end what one of them runs and try \
+                 again"
             );
             close(stream, &why);
             return None;
@@ -254,11 +255,11 @@ fn lock(control: &Mutex<Control>) -> MutexGuard<'_, Control> {
     control.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-fn accept(listener: &UnixListener, desk: &Arc<Desk>) {
+fn accept(listener: &UnixListener, shared: &Arc<Shared>) {
     let mut threads: Vec<JoinHandle<()>> = Vec::new();
     loop {
         let accepted = listener.accept();
-        if desk.open().stopping {
+        if shared.open().stopping {
             break;
         }
         threads.retain(|thread| !thread.is_finished());
@@ -267,15 +268,15 @@ fn accept(listener: &UnixListener, desk: &Arc<Desk>) {
             std::thread::park_timeout(BREATH);
             continue;
         };
-        let Some(number) = desk.admit(&stream) else { continue };
-        let shared = Arc::clone(desk);
-        let body = move || shared.converse(number, &stream);
+        let Some(number) = shared.admit(&stream) else { continue };
+        let of_thread = Arc::clone(shared);
+        let body = move || of_thread.converse(number, &stream);
         match std::thread::Builder::new().name("control-line".into()).spawn(body) {
             Ok(thread) => threads.push(thread),
-            Err(_) => drop(desk.open().connections.remove(&number)),
+            Err(_) => drop(shared.open().connections.remove(&number)),
         }
     }
-    for connection in desk.open().connections.values() {
+    for connection in shared.open().connections.values() {
         let _ = connection.stream.shutdown(Shutdown::Both);
     }
     for thread in threads {

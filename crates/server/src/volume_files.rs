@@ -222,7 +222,7 @@ impl AllFiles {
 
     /// The verifier of writes that no COMMIT has covered; it changes whenever they may have been
     /// lost.
-    pub(crate) fn life(&self, volume: ObjectId, server: Verifier) -> Verifier {
+    pub(crate) fn write_verifier(&self, volume: ObjectId, server: Verifier) -> Verifier {
         let readings = self.volumes.get(&volume).map_or(0, |found| found.readings);
         (u64::from_be_bytes(server).wrapping_add(readings)).to_be_bytes()
     }

@@ -39,7 +39,7 @@ impl Bare {
     }
 }
 
-impl Desk for Bare {
+impl PoolAccess for Bare {
     fn look(&self, look: &mut dyn FnMut(&Administration, &At<'_>)) -> Result<(), Problem> {
         self.at(|at| look(&self.administration, at));
         Ok(())
@@ -72,8 +72,8 @@ impl Desk for Bare {
 
 /// An SVM `s` with volumes `v1` and `v2`, a LUN in each, and a policy `p` on `v1`.
 struct Bench {
-    office: Office,
-    desk: Bare,
+    state: RestState,
+    pool: Bare,
     caller: Caller,
 }
 
@@ -93,8 +93,8 @@ impl Bench {
         }
         let cluster = Cluster { name: "pool".into(), uuid: "c".into() };
         Bench {
-            office: Office { cluster, jobs: Jobs::default() },
-            desk: Bare { administration, asked: Cell::new(0), permitted: RefCell::default(), fails_afterwards: false },
+            state: RestState { cluster, jobs: Jobs::default() },
+            pool: Bare { administration, asked: Cell::new(0), permitted: RefCell::default(), fails_afterwards: false },
             caller: Caller { name: "alice".into(), role: Role::Admin },
         }
     }
@@ -102,7 +102,7 @@ impl Bench {
     fn ask(&mut self, method: &str, target: &str, body: &str) -> Reply {
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
         let request = Request { method, path, query, body: body.as_bytes() };
-        answer(&mut self.office, &mut self.desk, &self.caller, request)
+        answer(&mut self.state, &mut self.pool, &self.caller, request)
     }
 
     fn get(&mut self, target: &str) -> Value {
@@ -155,9 +155,9 @@ fn the_data_thread_is_asked_only_for_what_is_shown() {
         ("/api/storage/luns?fields=status.state", 0),
         ("/api/storage/luns?fields=status.mapped", 2),
     ] {
-        bench.desk.asked.set(0);
+        bench.pool.asked.set(0);
         bench.get(target);
-        assert_eq!(bench.desk.asked.get(), asked, "{target}");
+        assert_eq!(bench.pool.asked.get(), asked, "{target}");
     }
 }
 
@@ -166,7 +166,7 @@ fn the_data_thread_is_asked_only_for_what_is_shown() {
 #[test]
 fn what_fails_once_a_change_is_made_fails_its_job() {
     let mut bench = Bench::new();
-    bench.desk.fails_afterwards = true;
+    bench.pool.fails_afterwards = true;
     let body = r#"{"name": "late", "svm": {"name": "s"}, "size": 1048576}"#;
     let reply = bench.ask("POST", "/api/storage/volumes", body);
     assert_eq!(reply.status, 202, "{}", reply.body);
@@ -181,7 +181,7 @@ fn what_fails_once_a_change_is_made_fails_its_job() {
 #[test]
 fn a_change_is_made_as_a_whole_or_not_at_all() {
     let mut bench = Bench::new();
-    let before = bench.desk.administration.clone();
+    let before = bench.pool.administration.clone();
     let small = bench.ask("PATCH", "/api/storage/volumes?name=v*&return_timeout=5", r#"{"size": 8192}"#);
     assert_eq!(small.status, 400, "{}", small.body);
     let uuid = bench.get("/api/storage/volumes?name=v1")["records"][0]["uuid"].as_str().unwrap().to_owned();
@@ -190,7 +190,7 @@ fn a_change_is_made_as_a_whole_or_not_at_all() {
     let several = r#"{"records": [{"name": "a", "svm": {"name": "s"}, "fixed": {"max_throughput_iops": 5}},
                                   {"name": "p", "svm": {"name": "s"}, "fixed": {"max_throughput_iops": 5}}]}"#;
     assert_eq!(bench.ask("POST", "/api/storage/qos/policies", several).status, 409);
-    assert!(bench.desk.administration == before);
+    assert!(bench.pool.administration == before);
     let fitting = bench.ask("PATCH", "/api/storage/volumes?name=v*", r#"{"size": 20000000}"#);
     assert_eq!((fitting.status, &fitting.body["num_records"]), (202, &json!(2)));
 }
@@ -304,7 +304,7 @@ fn files_are_known_by_their_paths() {
         "volume file create -volume v1 -file /q/disk.img -size 1MB",
         "volume file create -volume v2 -file /other.img -size 1MB",
     ] {
-        let _ = bench.desk.administration.execute(line, Time::ZERO, &|_| 0).unwrap();
+        let _ = bench.pool.administration.execute(line, Time::ZERO, &|_| 0).unwrap();
     }
     let volume = bench.get("/api/storage/volumes?name=v1")["records"][0]["uuid"].as_str().unwrap().to_owned();
     let files = format!("/api/storage/volumes/{volume}/files");
@@ -451,7 +451,7 @@ fn the_document_says_what_is_answered() {
         "qos adaptive-policy-group create a -vserver s -expected-iops 10IOPS/TB -peak-iops 20IOPS/TB",
         "vserver modify s -qos-adaptive-policy-group-template a",
     ] {
-        let _ = bench.desk.administration.execute(line, Time::ZERO, &|_| 0).unwrap();
+        let _ = bench.pool.administration.execute(line, Time::ZERO, &|_| 0).unwrap();
     }
     let v1 = bench.get("/api/storage/volumes?name=v1")["records"][0]["uuid"].as_str().unwrap().to_owned();
     assert_eq!(bench.ask("DELETE", &format!("/api/storage/volumes/{v1}"), "{}").status, 202, "a job that fails");
@@ -487,14 +487,14 @@ proptest! {
         body in prop_oneof![3 => object().prop_map(|body| body.to_string()), 1 => pieces()],
     ) {
         let mut bench = Bench::new();
-        let v1 = admin::uuid_of(bench.desk.administration.registry.objects().find(|object| object.name() == "v1").unwrap().id());
-        let before = bench.desk.administration.clone();
+        let v1 = admin::uuid_of(bench.pool.administration.registry.objects().find(|object| object.name() == "v1").unwrap().id());
+        let before = bench.pool.administration.clone();
         let reply = bench.ask(method, &format!("{}{key}?{query}", path.replace("{v1}", &v1)), &body);
         prop_assert!((200..500).contains(&reply.status), "{} {}", reply.status, reply.body);
         if reply.status >= 400 {
             let error = &reply.body["error"];
             prop_assert!(error["message"].is_string() && error["code"].is_string(), "{}", reply.body);
-            prop_assert!(bench.desk.administration == before);
+            prop_assert!(bench.pool.administration == before);
         }
     }
 }

@@ -4,7 +4,7 @@ use crate::fresh_pool::FreshPool;
 use crate::{Answer, date, interrupt, service_manager, terminal};
 use admin::{EventKind, Noticed};
 use anyhow::{Context as _, Result, anyhow, bail};
-use api::{Cluster, Rest, RestSettings, USERS_FILE, UsersDesk};
+use api::{Cluster, Rest, RestSettings, USERS_FILE, UsersFile};
 use block::Span;
 use server::{
     Audit, Control, ControlSocket, EVENTS_FILE, Events, Front, Housekeeping, HousekeepingSettings, Listen, LogFormat,
@@ -188,7 +188,7 @@ impl Serve {
         let listening = shard.listening().iter().map(|address| format!("listening on {address}"));
         let serving = listening.chain([format!("I/O: {}", shard.backend())]).collect();
         let control = Control::open(pool, shard, registry)?.with_date(|| date::since_1970().as_secs());
-        let users = UsersDesk(dir.join(USERS_FILE));
+        let users = UsersFile(dir.join(USERS_FILE));
         let mut control = control.with_budget(config.budget()).with_logins(users);
         control.keep_trail(trail);
         control.watch_memory(MemorySigns::of_this_process());

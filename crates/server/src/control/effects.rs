@@ -1,7 +1,7 @@
 //! The effects of a command on data: those before the catalogue is written, those after, and how
 //! they are undone if it cannot be written.
 
-use super::together::Together;
+use super::atomic::AtomicChanges;
 use super::{Control, ControlError};
 use crate::exports::Export;
 use crate::order::Order;
@@ -34,7 +34,7 @@ impl Control {
         if changes.is_empty() {
             return Ok(());
         }
-        Ok(self.shard.together(changes)?.map_err(StoreError::from)?)
+        Ok(self.shard.change_all(changes)?.map_err(StoreError::from)?)
     }
 
     /// Undoes the effects. A tree that grew stays so, because the object's size is what the
@@ -126,7 +126,7 @@ impl Control {
         if is_confirmed {
             let removed = |effect: &Effect| if let Effect::Remove { object } = *effect { Some(object) } else { None };
             followed = followed.and(self.remove_all(&effects.iter().filter_map(removed).collect::<Vec<_>>()));
-            self.forget(&Together::of(effects).before);
+            self.forget(&AtomicChanges::of(effects).before);
         }
         // Many orders take several turns of the data thread. They are done when the command is
         // answered.

@@ -4,7 +4,7 @@ use super::{LISTENER, Owner};
 use crate::access::Caller;
 use crate::limits::REFUSALS;
 use crate::listen::Listener;
-use crate::session::{Around, Arrival, Protocol, Session};
+use crate::session::{Arrival, Protocol, Session, ShardParts};
 use admin::EventKind;
 use block::Time;
 use std::net::IpAddr;
@@ -80,7 +80,7 @@ impl Owner {
             self.sessions.len() as u32 - 1
         });
         let socket = self.io.register(socket);
-        let mut around = Around {
+        let mut shard = ShardParts {
             now,
             io: &self.io,
             port: &self.port,
@@ -97,7 +97,7 @@ impl Owner {
             room: &mut self.room,
             scratch: &mut self.scratch,
         };
-        match Session::begin(index, Arrival { socket, caller, protocol, refused_for }, &mut around) {
+        match Session::begin(index, Arrival { socket, caller, protocol, refused_for }, &mut shard) {
             Some(session) => {
                 self.remember(&session);
                 self.sessions[index as usize] = Some(session);

@@ -37,9 +37,9 @@ impl Owner {
 
     /// Ends the connections that use the selected objects.
     pub(super) fn cut(&mut self, now: Time, is_meant: impl Fn(ObjectId) -> bool) {
-        self.each_session(now, |session, around| {
+        self.each_session(now, |session, shard| {
             if session.objects().any(&is_meant) {
-                session.cut(around);
+                session.cut(shard);
             }
         });
     }

@@ -14,9 +14,9 @@ impl Owner {
                 return;
             }
             for Woken { session, slot, result } in woken {
-                self.with_session(now, session, |session, around| {
-                    session.woken(slot, result, around);
-                    session.go_on(around);
+                self.with_session(now, session, |session, shard| {
+                    session.woken(slot, result, shard);
+                    session.go_on(shard);
                 });
             }
         }

@@ -74,7 +74,7 @@ impl Owner {
             }
             Order::Used { objects, used, answer } => return self.tell_used(objects, used, answer, steps),
             Order::Account(accounting) => return self.account(now, accounting, steps),
-            Order::Administer { .. } | Order::Together { .. } | Order::Agree { .. } => self.administer(order, steps),
+            Order::Administer { .. } | Order::ChangeAll { .. } | Order::Agree { .. } => self.administer(order, steps),
             Order::LetIn => self.let_in(),
             Order::Record => self.accounts.record(),
             Order::Reach(answer) => drop(answer.send(())),
@@ -209,7 +209,7 @@ impl Owner {
         let volumes = self.gate.inner_mut();
         let (number, answer) = match order {
             Order::Administer { object, what, answer } => (volumes.administer(object, what), answer),
-            Order::Together { changes, answer } => {
+            Order::ChangeAll { changes, answer } => {
                 // They are accepted now, and applied in steps of the maps.
                 steps.spend(changes.len() as u32 / 8);
                 (volumes.administer_together(changes), answer)
@@ -454,7 +454,7 @@ mod tests {
         assert!((10..=12).contains(&turns) && used == vec![0; MANY as usize], "{turns}");
         let share = |object: &ObjectId| (ObjectId(object.0 + MANY), What::Share { from: object.0, frozen: true });
         let (answer, shared) = channel();
-        bench.order(Order::Together { changes: objects.iter().map(share).collect(), answer });
+        bench.order(Order::ChangeAll { changes: objects.iter().map(share).collect(), answer });
         // 256 trees for each poll of the maps, which happens once or twice a turn, four times each.
         let turns = run(&mut bench, &mut || shared.try_recv().is_ok_and(|shared| shared.is_ok()));
         assert!(turns >= MANY as usize * 3 / 256 / 2, "{turns}");

@@ -2,7 +2,7 @@
 
 use super::link::Link;
 use super::tls::TlsLink;
-use super::{Around, Ending, Phase, Session};
+use super::{Ending, Phase, Session, ShardParts};
 use crate::access::Caller;
 use crate::noticed::Notices;
 use admin::EventKind;
@@ -11,7 +11,7 @@ use nbd::{HandshakeError, ServerStep};
 impl Session {
     /// Handles the options that have arrived, then receives more. True if the handshake is over and
     /// transmission begins.
-    pub(super) fn shake_hands(&mut self, around: &mut Around<'_>) -> bool {
+    pub(super) fn shake_hands(&mut self, shard: &mut ShardParts<'_>) -> bool {
         loop {
             let Phase::Handshake(shaking) = &mut self.phase else { return true };
             if self.tx.is_busy() && !self.tx.is_empty() {
@@ -20,37 +20,38 @@ impl Session {
                 return false;
             }
             if shaking.upgrades {
-                if !self.upgrade(around) {
+                if !self.upgrade(shard) {
                     return false;
                 }
                 continue;
             }
-            around.scratch.clear();
-            let exports = around.exports.seen_by(&self.caller, around.access);
-            let out = &mut *around.scratch;
-            let step = self.rx.unread(around.io, |bytes| {
+            shard.scratch.clear();
+            let exports = shard.exports.seen_by(&self.caller, shard.access);
+            let out = &mut *shard.scratch;
+            let step = self.rx.unread(shard.io, |bytes| {
                 let mut rest = bytes;
                 let step = shaking.handshake.receive(&mut rest, &exports, out);
                 (bytes.len() - rest.len(), step)
             });
             if let Some(export) = exports.take_refused() {
-                note_refused(&self.caller, &export, around.notices);
+                note_refused(&self.caller, &export, shard.notices);
             }
             let Some(step) = step else { return false };
             shaking.upgrades = matches!(step, Ok(ServerStep::StartTls));
-            if !around.scratch.is_empty() {
-                self.tx.say(around.scratch);
-                self.send(around);
+            if !shard.scratch.is_empty() {
+                self.tx.say(shard.scratch);
+                self.send(shard);
             }
             match step {
                 Ok(ServerStep::Continue | ServerStep::StartTls) => {}
                 Ok(ServerStep::NeedMore(_)) => {
-                    if !self.receive(around) {
+                    if !self.receive(shard) {
                         return false;
                     }
                 }
                 Ok(ServerStep::Transmission(admitted)) => {
-                    tracing::info!(session = self.index, client = %self.caller, export = admitted.requested, "connected");
+                    let (session, export) = (self.index, &admitted.requested);
+                    tracing::info!(session, client = %self.caller, export, "connected");
                     self.phase = Phase::Transmission(Box::new(Link::new(&admitted)));
                     return true;
                 }
@@ -59,7 +60,7 @@ impl Session {
                     return false;
                 }
                 Err(error) => {
-                    self.refuse_handshake(&error, around.notices);
+                    self.refuse_handshake(&error, shard.notices);
                     return false;
                 }
             }
@@ -83,22 +84,22 @@ impl Session {
     }
 
     /// Continues the TLS handshake; true if it is over.
-    fn upgrade(&mut self, around: &mut Around<'_>) -> bool {
-        if self.tls.is_none() && !self.begin_tls(around) {
+    fn upgrade(&mut self, shard: &mut ShardParts<'_>) -> bool {
+        if self.tls.is_none() && !self.begin_tls(shard) {
             return false;
         }
         let Some(tls) = &mut self.tls else { return false };
-        match tls.shake_hands(around.io) {
+        match tls.shake_hands(shard.io) {
             Ok(true) => {
-                self.encrypted(around);
+                self.encrypted(shard);
                 true
             }
             Ok(false) => {
-                self.receive_cipher(around);
+                self.receive_cipher(shard);
                 false
             }
             Err(error) => {
-                self.fail_tls(&error, around);
+                self.fail_tls(&error, shard);
                 false
             }
         }
@@ -106,12 +107,12 @@ impl Session {
 
     /// Begins TLS once the kernel has taken the answer to `STARTTLS`, the last message in clear
     /// text.
-    fn begin_tls(&mut self, around: &mut Around<'_>) -> bool {
+    fn begin_tls(&mut self, shard: &mut ShardParts<'_>) -> bool {
         if !self.tx.is_empty() {
             return false;
         }
-        let records = around.tls.map(crate::tls::Tls::accept);
-        match (records, around.io.take(around.limits.receive.0 as u32)) {
+        let records = shard.tls.map(crate::tls::Tls::accept);
+        match (records, shard.io.take(shard.limits.receive.0 as u32)) {
             (Some(Ok(records)), Some(cipher)) => {
                 self.tls = Some(Box::new(TlsLink::new(records, cipher)));
                 true
@@ -119,7 +120,7 @@ impl Session {
             (records, cipher) => {
                 // Receive buffers are reserved for all connections, so the TLS library has failed.
                 tracing::error!(failed = ?records.map(|made| made.err()), "TLS cannot begin");
-                cipher.into_iter().for_each(|buf| around.io.give(buf));
+                cipher.into_iter().for_each(|buf| shard.io.give(buf));
                 self.ending = Ending::Draining;
                 false
             }
@@ -127,7 +128,7 @@ impl Session {
     }
 
     /// From here on everything is encrypted, and the client has proved its identity if it has one.
-    fn encrypted(&mut self, around: &mut Around<'_>) {
+    fn encrypted(&mut self, shard: &mut ShardParts<'_>) {
         let Some(tls) = &self.tls else { return };
         tls.introduce(&mut self.caller);
         tracing::info!(session = self.index, client = %self.caller, tls = tls.words(), "encrypted");
@@ -136,7 +137,7 @@ impl Session {
             shaking.upgrades = false;
         }
         // Sends the last flight of the TLS handshake.
-        self.send(around);
+        self.send(shard);
     }
 }
 

@@ -1,6 +1,6 @@
 //! An NBD connection in transmission: what was negotiated, and the request that is held back.
 
-use super::{Around, Filling, Phase, Session};
+use super::{Filling, Phase, Session, ShardParts};
 use block::{Buf, ObjectId, Op, Span, Time};
 use nbd::{Admitted, NbdRequest, Rules};
 
@@ -56,7 +56,7 @@ impl Link {
     }
 }
 
-impl Around<'_> {
+impl ShardParts<'_> {
     /// Accounts for the time that a request waited for the link limit, as time in the network.
     pub(super) fn tell_wait(&mut self, object: ObjectId, waited: Span) {
         if waited > Span::ZERO {
@@ -68,43 +68,43 @@ impl Around<'_> {
 impl Session {
     /// Drops the held request. A write whose buffer the kernel is filling stays until the buffer is
     /// back.
-    pub(super) fn drop_held(&mut self, around: &mut Around<'_>) {
+    pub(super) fn drop_held(&mut self, shard: &mut ShardParts<'_>) {
         let link = match &mut self.phase {
             Phase::Transmission(link) => link,
-            Phase::Nfs(_) => return self.drop_held_call(around),
+            Phase::Nfs(_) => return self.drop_held_call(shard),
             Phase::Handshake(_) => return,
         };
         match link.held.take() {
             Some(Held::Payload(payload)) if self.receiving == Some(Filling::Payload) => {
                 link.held = Some(Held::Payload(payload));
             }
-            Some(Held::Payload(Payload { buf, claim, .. })) => self.drop_payload(buf, claim, around),
-            Some(Held::Refused(request)) => self.drop_refused(request, around),
+            Some(Held::Payload(Payload { buf, claim, .. })) => self.drop_payload(buf, claim, shard),
+            Some(Held::Refused(request)) => self.drop_refused(request, shard),
             Some(Held::Parsed(_)) | None => {}
         }
     }
 
     /// Releases the buffer and the claim of a write whose data was arriving.
-    pub(super) fn drop_payload(&mut self, buf: Option<Buf>, claim: u64, around: &mut Around<'_>) {
-        buf.into_iter().for_each(|buf| around.io.give(buf));
+    pub(super) fn drop_payload(&mut self, buf: Option<Buf>, claim: u64, shard: &mut ShardParts<'_>) {
+        buf.into_iter().for_each(|buf| shard.io.give(buf));
         // A refused write was answered already and claims nothing.
         if claim > 0 {
-            self.release_request(claim, around);
+            self.release_request(claim, shard);
         }
     }
 
     /// Releases what a request holds that the gate had no room for.
-    pub(super) fn drop_refused(&mut self, request: block::Request, around: &mut Around<'_>) {
+    pub(super) fn drop_refused(&mut self, request: block::Request, shard: &mut ShardParts<'_>) {
         let slot = request.tag as u32;
         if let Op::Write(buf) = request.op {
-            around.io.give(buf);
+            shard.io.give(buf);
         }
         if let Some(pending) = self.pending[slot as usize].take() {
             if let super::Request::Nfs(asked) = &pending.request {
-                asked.end(around);
+                asked.end(shard);
             }
             self.free.push(slot);
-            self.release_request(pending.claim, around);
+            self.release_request(pending.claim, shard);
         }
     }
 }

@@ -18,7 +18,7 @@ mod placing;
 mod too_long;
 
 use super::link::Payload;
-use super::{Around, Ending, Filling, Pending, Phase, Session};
+use super::{Ending, Filling, Pending, Phase, Session, ShardParts};
 use crate::claims::{Claim, claim_of};
 use crate::waiting::Wait;
 use ::nfs::limits::RECORD_BYTES_MAX;
@@ -115,26 +115,26 @@ impl NfsLink {
 
 impl Session {
     /// Handles what has arrived, then receives more.
-    pub(super) fn parse_nfs(&mut self, around: &mut Around<'_>) {
+    pub(super) fn parse_nfs(&mut self, shard: &mut ShardParts<'_>) {
         loop {
             let is_new = self.nfs().held.is_none();
-            let is_here = self.rx.unread(around.io, |bytes| (0, bytes.len() >= MARK_BYTES as usize));
-            if (self.portion == 0 || *around.room == 0) && is_new && self.nfs().skip == 0 && is_here == Some(true) {
+            let is_here = self.rx.unread(shard.io, |bytes| (0, bytes.len() >= MARK_BYTES as usize));
+            if (self.portion == 0 || *shard.room == 0) && is_new && self.nfs().skip == 0 && is_here == Some(true) {
                 self.waits = Some(Wait::Turn { floor: None });
                 return;
             }
             if is_new
                 && is_here == Some(true)
                 && self.nfs().skip == 0
-                && let Some(until) = around.link.let_in(around.now, self.index)
+                && let Some(until) = shard.link.let_in(shard.now, self.index)
             {
-                return self.wait_for_link(until, around);
+                return self.wait_for_link(until, shard);
             }
             let went_on = match self.nfs().held.take() {
-                None => self.call(around),
-                Some(Held::Parsed(asked)) => self.let_in(asked, around),
-                Some(Held::Refused(request)) => self.hand_over(request, around),
-                Some(Held::Payload(payload)) => self.fill_nfs(payload, around),
+                None => self.call(shard),
+                Some(Held::Parsed(asked)) => self.let_in(asked, shard),
+                Some(Held::Refused(request)) => self.hand_over(request, shard),
+                Some(Held::Payload(payload)) => self.fill_nfs(payload, shard),
             };
             if !went_on || self.ending != Ending::No {
                 return;
@@ -150,122 +150,122 @@ impl Session {
     }
 
     /// Handles one call; false if there is none, or it has to wait.
-    fn call(&mut self, around: &mut Around<'_>) -> bool {
+    fn call(&mut self, shard: &mut ShardParts<'_>) -> bool {
         let skip = self.nfs().skip;
-        let skipped = self.rx.unread(around.io, |bytes| {
+        let skipped = self.rx.unread(shard.io, |bytes| {
             let here = bytes.len().min(skip as usize);
             (here, here as u32)
         });
         let Some(skipped) = skipped else { return false };
         self.nfs().skip -= skipped;
         if self.nfs().skip > 0 {
-            return self.receive(around);
+            return self.receive(shard);
         }
         // Enough for any answer.
         let claim = claim_of(ANSWER);
-        match self.ask(claim, around) {
+        match self.ask(claim, shard) {
             Claim::Granted => {}
             Claim::Later => return false,
             Claim::Never => {
-                self.abandon(around);
+                self.abandon(shard);
                 return false;
             }
         }
-        match self.look(around) {
+        match self.look(shard) {
             None => false,
-            Some(Seen::More) => self.receive(around),
-            Some(seen) => self.take_seen(seen, claim, around),
+            Some(Seen::More) => self.receive(shard),
+            Some(seen) => self.take_seen(seen, claim, shard),
         }
     }
 
     /// Parses the head of a call, and answers it if that is possible at once.
-    fn look(&mut self, around: &mut Around<'_>) -> Option<Seen> {
-        around.scratch.clear();
-        let scratch = &mut *around.scratch;
-        let now = around.exports.since_1970(around.now);
-        let (exports, access, files) = (around.exports, around.access, &mut *around.files);
+    fn look(&mut self, shard: &mut ShardParts<'_>) -> Option<Seen> {
+        shard.scratch.clear();
+        let scratch = &mut *shard.scratch;
+        let now = shard.exports.since_1970(shard.now);
+        let (exports, access, files) = (shard.exports, shard.access, &mut *shard.files);
         let mut answer = Service::new((exports, access), &self.caller, files, now);
         let room = self.rx.room();
-        self.rx.unread(around.io, |bytes| match see(bytes, room, &mut answer, scratch) {
+        self.rx.unread(shard.io, |bytes| match see(bytes, room, &mut answer, scratch) {
             Ok((seen, taken)) => (taken, seen),
             Err(error) => (0, Seen::Broken(error.to_string())),
         })
     }
 
     /// Continues with a parsed call; false if it has to wait.
-    fn take_seen(&mut self, seen: Seen, claim: u64, around: &mut Around<'_>) -> bool {
+    fn take_seen(&mut self, seen: Seen, claim: u64, shard: &mut ShardParts<'_>) -> bool {
         match seen {
             Seen::More => false,
             Seen::Broken(error) => {
                 tracing::info!(session = self.index, client = %self.caller, error, "stream refused");
-                self.abandon(around);
+                self.abandon(shard);
                 false
             }
             Seen::Answered(rest) => {
                 self.nfs().skip = rest;
                 self.portion = self.portion.saturating_sub(1);
-                self.take_on(claim, around);
-                self.tx.reply(around.now, around.scratch, None, claim, claim);
+                self.take_on(claim, shard);
+                self.tx.reply(shard.now, shard.scratch, None, claim, claim);
                 true
             }
             Seen::Kept(kept, rest) => {
                 self.nfs().skip = rest;
                 self.portion = self.portion.saturating_sub(1);
-                self.take_on(claim, around);
-                self.keep(kept, claim, around);
+                self.take_on(claim, shard);
+                self.keep(kept, claim, shard);
                 true
             }
             Seen::Asked(asked, rest) => {
                 let data = if let What::Write(_) = asked.what { asked.len } else { 0 };
                 let Some(rest) = rest.checked_sub(data) else {
-                    self.abandon(around);
+                    self.abandon(shard);
                     return false;
                 };
                 self.nfs().skip = rest;
                 self.portion = self.portion.saturating_sub(1);
-                *around.room = around.room.saturating_sub(1);
-                self.let_in(asked, around)
+                *shard.room = shard.room.saturating_sub(1);
+                self.let_in(asked, shard)
             }
         }
     }
 
     /// Admits a call if the limits allow it now; false if it has to wait.
-    fn let_in(&mut self, asked: Asked, around: &mut Around<'_>) -> bool {
+    fn let_in(&mut self, asked: Asked, shard: &mut ShardParts<'_>) -> bool {
         let claim = if asked.refused.is_some() { claim_of(0) } else { asked.claim() };
-        match self.ask(claim, around) {
+        match self.ask(claim, shard) {
             Claim::Granted => {}
             Claim::Later => return self.hold_nfs(Held::Parsed(asked)),
             Claim::Never => {
                 let refused = Some(Status::Jukebox);
-                return self.let_in(Asked { refused, ..asked }, around);
+                return self.let_in(Asked { refused, ..asked }, shard);
             }
         }
         if !matches!(asked.what, What::Commit) && asked.refused.is_none() {
-            let waited = around.link.charge(around.now, self.index, asked.len.into());
-            around.tell_wait(asked.object, waited);
+            let waited = shard.link.charge(shard.now, self.index, asked.len.into());
+            shard.tell_wait(asked.object, waited);
         }
         let is_write = matches!(asked.what, What::Write(_));
         if let Some(status) = asked.refused {
-            self.take_on(claim, around);
-            around.scratch.clear();
-            put(around.scratch, &asked, Err(status), (around.exports.life(), Wcc::default()));
-            self.tx.reply(around.now, around.scratch, None, claim, claim);
-            let thrown_away = Payload { request: asked, buf: None, filled: 0, claim: 0, since: around.now };
-            return !is_write || self.fill_nfs(thrown_away, around);
+            self.take_on(claim, shard);
+            shard.scratch.clear();
+            put(shard.scratch, &asked, Err(status), (shard.exports.run_verifier(), Wcc::default()));
+            self.tx.reply(shard.now, shard.scratch, None, claim, claim);
+            let thrown_away = Payload { request: asked, buf: None, filled: 0, claim: 0, since: shard.now };
+            return !is_write || self.fill_nfs(thrown_away, shard);
         }
         self.use_object(asked.made.map_or(asked.object, |(volume, _)| volume));
         if !is_write {
-            self.take_on(claim, around);
+            self.take_on(claim, shard);
             let op = if let What::Read { .. } = asked.what { Op::Read } else { Op::Flush };
-            return self.submit_nfs(asked, op, claim, around);
+            return self.submit_nfs(asked, op, claim, shard);
         }
-        let Some(buf) = around.io.take(asked.len) else {
+        let Some(buf) = shard.io.take(asked.len) else {
             // There is enough memory in total, but no free slot of that size.
             self.waits = Some(Wait::Room { starving: self.load.requests == 0 });
             return self.hold_nfs(Held::Parsed(asked));
         };
-        self.take_on(claim, around);
-        self.fill_nfs(Payload { request: asked, buf: Some(buf), filled: 0, claim, since: around.now }, around)
+        self.take_on(claim, shard);
+        self.fill_nfs(Payload { request: asked, buf: Some(buf), filled: 0, claim, since: shard.now }, shard)
     }
 
     /// Notes that the connection uses an object.
@@ -277,11 +277,11 @@ impl Session {
     }
 
     /// Moves a write's data into its buffer; false if more has to arrive.
-    fn fill_nfs(&mut self, mut payload: Payload<Asked>, around: &mut Around<'_>) -> bool {
-        self.fill_from_inbox(&mut payload.buf, &mut payload.filled, payload.request.len, around);
+    fn fill_nfs(&mut self, mut payload: Payload<Asked>, shard: &mut ShardParts<'_>) -> bool {
+        self.fill_from_inbox(&mut payload.buf, &mut payload.filled, payload.request.len, shard);
         if payload.filled == payload.request.len {
             return match payload.buf {
-                Some(buf) => self.submit_nfs(payload.request, Op::Write(buf), payload.claim, around),
+                Some(buf) => self.submit_nfs(payload.request, Op::Write(buf), payload.claim, shard),
                 None => true,
             };
         }
@@ -295,10 +295,10 @@ impl Session {
         self.hold_nfs(Held::Payload(payload));
         match own {
             Some(buf) => {
-                self.push_receive(buf.window(at, rest), Filling::Payload, around);
+                self.push_receive(buf.window(at, rest), Filling::Payload, shard);
                 false
             }
-            None => self.receive(around),
+            None => self.receive(shard),
         }
     }
 
@@ -309,8 +309,8 @@ impl Session {
         payload.buf = Some(buf.window(0, payload.request.len));
     }
 
-    fn submit_nfs(&mut self, asked: Asked, op: Op, claim: u64, around: &mut Around<'_>) -> bool {
-        let (asked, op) = match self.place(asked, op, claim, around) {
+    fn submit_nfs(&mut self, asked: Asked, op: Op, claim: u64, shard: &mut ShardParts<'_>) -> bool {
+        let (asked, op) = match self.place(asked, op, claim, shard) {
             Ok(placed) => placed,
             Err(went_on) => return went_on,
         };
@@ -323,9 +323,9 @@ impl Session {
             // A client's file is flushed together with its attributes.
             fua: asked.made.is_none() && matches!(asked.what, What::Write(Stable::Data | Stable::File)),
             op,
-            due: around.now,
+            due: shard.now,
         };
-        self.hand_over(request, around)
+        self.hand_over(request, shard)
     }
 
     fn hold_nfs(&mut self, held: Held) -> bool {
@@ -339,55 +339,55 @@ impl Session {
     }
 
     /// Submits a request that the gate had no room for.
-    pub(super) fn hand_over_held_call(&mut self, around: &mut Around<'_>) {
+    pub(super) fn hand_over_held_call(&mut self, shard: &mut ShardParts<'_>) {
         match self.nfs().held.take() {
             Some(Held::Refused(request)) => {
-                self.hand_over(request, around);
+                self.hand_over(request, shard);
             }
             held => self.nfs().held = held,
         }
     }
 
     /// Drops the held call. One whose buffer the kernel is filling stays until the buffer is back.
-    pub(super) fn drop_held_call(&mut self, around: &mut Around<'_>) {
+    pub(super) fn drop_held_call(&mut self, shard: &mut ShardParts<'_>) {
         match self.nfs().held.take() {
             Some(Held::Payload(payload)) if self.receiving == Some(Filling::Payload) => {
                 self.hold_nfs(Held::Payload(payload));
             }
-            Some(Held::Payload(Payload { buf, claim, .. })) => self.drop_payload(buf, claim, around),
-            Some(Held::Refused(request)) => self.drop_refused(request, around),
+            Some(Held::Payload(Payload { buf, claim, .. })) => self.drop_payload(buf, claim, shard),
+            Some(Held::Refused(request)) => self.drop_refused(request, shard),
             Some(Held::Parsed(_)) | None => {}
         }
     }
 
     /// Writes the reply of a completed call.
-    pub(super) fn reply_nfs(&mut self, asked: &Asked, claim: u64, completion: Completion, around: &mut Around<'_>) {
+    pub(super) fn reply_nfs(&mut self, asked: &Asked, claim: u64, completion: Completion, shard: &mut ShardParts<'_>) {
         let result = completion.result.map_err(status_of);
         if let (What::Write(_), Ok(()), None) = (asked.what, result, asked.made) {
-            around.exports.touch(asked.object, around.now);
+            shard.exports.touch(asked.object, shard.now);
         }
         if let (Some(spot), Ok(())) = (&asked.spot, result)
             && !matches!(asked.what, What::Read { .. })
         {
-            completion.buf.into_iter().for_each(|buf| around.io.give(buf));
-            return self.reply_placed(asked, spot, claim, around);
+            completion.buf.into_iter().for_each(|buf| shard.io.give(buf));
+            return self.reply_placed(asked, spot, claim, shard);
         }
-        around.scratch.clear();
-        put(around.scratch, asked, result, (around.exports.life(), Wcc::default()));
+        shard.scratch.clear();
+        put(shard.scratch, asked, result, (shard.exports.run_verifier(), Wcc::default()));
         let data = completion.buf.and_then(|buf| match (asked.what, result) {
             (What::Read { .. }, Ok(())) => Some(buf),
             _ => {
-                around.io.give(buf);
+                shard.io.give(buf);
                 None
             }
         });
         let keep = if data.is_some() { claim } else { claim_of(0) };
         let filled = data.as_ref().map_or(0, |buf| filling(buf.len()));
-        self.tx.reply(around.now, around.scratch, data, keep, claim);
+        self.tx.reply(shard.now, shard.scratch, data, keep, claim);
         if filled > 0 {
             self.tx.say(&[0; 3][..filled as usize]);
         }
-        self.release(super::Load { bytes: claim - keep, ..super::Load::default() }, around);
+        self.release(super::Load { bytes: claim - keep, ..super::Load::default() }, shard);
     }
 }
 
@@ -448,7 +448,7 @@ fn said(out: &mut Vec<u8>, xid: u32, outcome: CallOutcome) -> Answered {
 }
 
 /// Writes the head of the reply to a READ, WRITE or COMMIT.
-fn put(out: &mut Vec<u8>, asked: &Asked, result: Result<(), Status>, (life, wcc): (::nfs::Verifier, Wcc)) {
+fn put(out: &mut Vec<u8>, asked: &Asked, result: Result<(), Status>, (verifier, wcc): (::nfs::Verifier, Wcc)) {
     let start = record::begin(out);
     rpc::put_reply(out, asked.xid, CallOutcome::Success);
     let mut behind = 0;
@@ -462,10 +462,10 @@ fn put(out: &mut Vec<u8>, asked: &Asked, result: Result<(), Status>, (life, wcc)
         }
         What::Write(stable) => {
             let stable = if stable == Stable::Unstable { Stable::Unstable } else { Stable::File };
-            let written = Written { count: asked.len, stable, verifier: life };
+            let written = Written { count: asked.len, stable, verifier };
             Reply::Write(wcc, result.map(|()| written)).put(out);
         }
-        What::Commit => Reply::Commit(wcc, result.map(|()| life)).put(out),
+        What::Commit => Reply::Commit(wcc, result.map(|()| verifier)).put(out),
     }
     record::end(out, start, behind);
 }

@@ -2,7 +2,7 @@
 
 use super::link::Link;
 use super::sender::Load;
-use super::{Around, Ending, Filling, Pending, Phase, Session};
+use super::{Ending, Filling, Pending, Phase, Session, ShardParts};
 use crate::claims::claim_of;
 use block::{Buf, Completion, Fault, OpKind, Time};
 use nbd::{CommandFlags, Context, Contexts, NbdErrno, NbdRequest, ReplyTo};
@@ -27,26 +27,26 @@ impl Session {
     }
 
     /// Writes the reply of a completed request.
-    pub(super) fn reply(&mut self, pending: &Pending, completion: Completion, around: &mut Around<'_>) {
+    pub(super) fn reply(&mut self, pending: &Pending, completion: Completion, shard: &mut ShardParts<'_>) {
         if let super::Request::Nfs(asked) = &pending.request {
-            asked.end(around);
+            asked.end(shard);
         }
         if self.ending == Ending::Broken {
-            self.release_request(pending.claim, around);
-            return completion.buf.into_iter().for_each(|buf| around.io.give(buf));
+            self.release_request(pending.claim, shard);
+            return completion.buf.into_iter().for_each(|buf| shard.io.give(buf));
         }
         match &pending.request {
-            super::Request::Nbd(request) => self.reply_nbd(request, pending.claim, completion, around),
-            super::Request::Nfs(asked) => self.reply_nfs(asked, pending.claim, completion, around),
+            super::Request::Nbd(request) => self.reply_nbd(request, pending.claim, completion, shard),
+            super::Request::Nfs(asked) => self.reply_nfs(asked, pending.claim, completion, shard),
             super::Request::Kept(_) => unreachable!("nothing was asked of the gate for it"),
         }
     }
 
-    fn reply_nbd(&mut self, request: &NbdRequest, claim: u64, completion: Completion, around: &mut Around<'_>) {
+    fn reply_nbd(&mut self, request: &NbdRequest, claim: u64, completion: Completion, shard: &mut ShardParts<'_>) {
         let buf = completion.buf;
         let Phase::Transmission(link) = &self.phase else { unreachable!("requests come after the handshake") };
         let framing = link.rules.framing;
-        let (out, to) = (&mut *around.scratch, ReplyTo::from(request));
+        let (out, to) = (&mut *shard.scratch, ReplyTo::from(request));
         out.clear();
         // Data and extents keep their claim until they are sent. Other replies keep only that of
         // their header.
@@ -56,17 +56,17 @@ impl Session {
         let mut tail = None;
         match (completion.kind, completion.result, buf) {
             (OpKind::Read, Err(fault), Some(buf)) => {
-                (data, tail) = cut_short(out, link, request, (fault, completion.failed_at), buf, around.io);
+                (data, tail) = cut_short(out, link, request, (fault, completion.failed_at), buf, shard.io);
                 if data.is_some() {
                     keep = claim;
                 }
             }
             (kind, Err(fault), buf) => {
                 framing.error(out, to, errno_of(fault), &format!("{} failed: {}", word_of(kind), words_of(fault)));
-                buf.into_iter().for_each(|buf| around.io.give(buf));
+                buf.into_iter().for_each(|buf| shard.io.give(buf));
             }
             (OpKind::Read, Ok(()), Some(buf)) => {
-                data = read(out, link, request, &completion.extents, buf, around.io);
+                data = read(out, link, request, &completion.extents, buf, shard.io);
                 if data.is_some() {
                     keep = claim;
                 }
@@ -77,15 +77,15 @@ impl Session {
             }
             (_, Ok(()), buf) => {
                 framing.ok(out, to);
-                buf.into_iter().for_each(|buf| around.io.give(buf));
+                buf.into_iter().for_each(|buf| shard.io.give(buf));
             }
         }
-        let (head, tail) = around.scratch.split_at(tail.unwrap_or(around.scratch.len()));
-        self.tx.reply(around.now, head, data, keep, claim);
+        let (head, tail) = shard.scratch.split_at(tail.unwrap_or(shard.scratch.len()));
+        self.tx.reply(shard.now, head, data, keep, claim);
         if !tail.is_empty() {
             self.tx.say(tail);
         }
-        self.release(Load { bytes: claim - keep, ..Load::default() }, around);
+        self.release(Load { bytes: claim - keep, ..Load::default() }, shard);
     }
 }
 

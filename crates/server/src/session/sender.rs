@@ -2,7 +2,7 @@
 //! in flight.
 
 use super::tls::{Sealing, TlsLink};
-use super::{Around, Direction, token};
+use super::{Direction, ShardParts, token};
 use crate::replies::Written;
 use block::{Buf, Time};
 use uring::{FileId, Io, Job, Message};
@@ -67,20 +67,20 @@ impl Sender {
         index: u32,
         socket: FileId,
         tls: Option<&mut TlsLink>,
-        around: &mut Around<'_>,
+        shard: &mut ShardParts<'_>,
     ) -> bool {
         if self.is_busy() {
             return true;
         }
         let ready = self.refused.take().or_else(|| match tls {
             None => self.take_next(),
-            Some(tls) => self.seal(tls, around.io),
+            Some(tls) => self.seal(tls, shard.io),
         });
         let Some((message, load)) = ready else { return true };
         let bytes = message.len();
-        match around.port.push(token(index, Direction::Send), Job::Send { socket, message }) {
+        match shard.port.push(token(index, Direction::Send), Job::Send { socket, message }) {
             Ok(()) => {
-                self.at_kernel = Some(AtKernel { since: around.now, bytes, load });
+                self.at_kernel = Some(AtKernel { since: shard.now, bytes, load });
                 true
             }
             Err(Job::Send { message, .. }) => {

@@ -42,7 +42,7 @@ pub enum TlsError {
     #[error("{0:?} is no name that a certificate can have: set tls-hostname")]
     Name(String),
     /// The certificates do not match, or the handshake failed.
-    #[error("TLS: {}", cipher::told(.0))]
+    #[error("TLS: {}", cipher::error_text(.0))]
     Rustls(#[from] rustls::Error),
     /// The server closed the connection during the handshake.
     #[error("TLS: the server ended the handshake without a word; it may not take this key or certificate")]

@@ -39,24 +39,24 @@ pub(crate) fn salvage_maps(
         file.map(|file| (path.clone(), file)).map_err(|cause| MapError::File { path, cause })
     };
     let files = REGIONS.into_iter().map(open).collect::<Result<Vec<_>, _>>()?;
-    let mut desk = Desk { core, files, bases: places.bases(), failure: None };
+    let mut writer = MapWriter { core, files, bases: places.bases(), failure: None };
     for (tree, size) in repair.make {
-        desk.ask(*tree, What::Create { size: *size })?;
+        writer.ask(*tree, What::Create { size: *size })?;
     }
     for (tree, size) in repair.grow {
-        desk.ask(*tree, What::Resize { size: *size })?;
+        writer.ask(*tree, What::Resize { size: *size })?;
     }
     for tree in repair.give_up {
-        desk.ask(*tree, What::Delete)?;
+        writer.ask(*tree, What::Delete)?;
     }
     if let Some(agreed) = &repair.agreed {
-        desk.core.agree(1, agreed.clone());
-        desk.carry_on()?;
+        writer.core.agree(1, agreed.clone());
+        writer.carry_on()?;
     }
-    desk.ask(0, What::Checkpoint)?;
+    writer.ask(0, What::Checkpoint)?;
     // Twice, so that both tables are correct.
-    desk.ask(0, What::Checkpoint)?;
-    desk.ask(0, What::Anchor)?;
+    writer.ask(0, What::Checkpoint)?;
+    writer.ask(0, What::Anchor)?;
     let maps = places.maps();
     let synced = File::open(maps).and_then(|folder| folder.sync_all());
     synced.map_err(|cause| MapError::File { path: maps.into(), cause })?;
@@ -64,7 +64,7 @@ pub(crate) fn salvage_maps(
 }
 
 /// The maps and their files, for one change at a time.
-struct Desk {
+struct MapWriter {
     core: Core,
     /// In the order of [`REGIONS`].
     files: Vec<(PathBuf, File)>,
@@ -72,7 +72,7 @@ struct Desk {
     failure: Option<MapError>,
 }
 
-impl Desk {
+impl MapWriter {
     fn ask(&mut self, tree: u32, what: What) -> Result<(), MapError> {
         self.core.submit(Ask { id: 1, tree, at: 0, len: 0, what, fua: true, aligned: true });
         self.carry_on()

@@ -47,7 +47,7 @@ fn the_text_is_by_the_conventions() {
 #[test]
 fn an_svms_administrator_sees_that_svm() {
     let mut bench = Bench::new();
-    let _ = bench.desk.administration.execute("vserver create other", Time::ZERO, &|_| 0).unwrap();
+    let _ = bench.pool.administration.execute("vserver create other", Time::ZERO, &|_| 0).unwrap();
     bench.caller.role = Role::Svm("other".into());
     let text = bench.ask("GET", "/metrics", "").text.unwrap();
     assert!(text.lines().all(|line| line.starts_with('#')), "{text}");

@@ -8,10 +8,10 @@ use super::*;
 fn a_promise_beyond_the_goal_is_refused() {
     let mut bench = Bench::new();
     let goal = Some(qos::Goal { capacity: block::Iops(1000), percent: 50, beyond: qos::Beyond::Refuse });
-    bench.desk.administration = Administration::new(RegistrySettings { goal, ..RegistrySettings::default() });
+    bench.pool.administration = Administration::new(RegistrySettings { goal, ..RegistrySettings::default() });
     let create = "qos policy-group create p -min-throughput 600IOPS -is-shared false";
     for line in ["vserver create s", "volume create v -size 1GB", create] {
-        let _ = bench.desk.administration.execute(line, Time::ZERO, &|_| 0).unwrap();
+        let _ = bench.pool.administration.execute(line, Time::ZERO, &|_| 0).unwrap();
     }
     let (volume, policy) = ("/api/storage/volumes?name=v&return_timeout=15", "/api/storage/qos/policies?name=p");
     let attach = r#"{"qos": {"policy": {"name": "p"}}}"#;
@@ -27,5 +27,5 @@ fn a_promise_beyond_the_goal_is_refused() {
         assert_eq!(reply.status, status, "{body}: {}", reply.body);
         assert!(status == 200 || reply.body["error"]["code"] == "8454935", "{}", reply.body);
     }
-    assert_eq!(bench.desk.administration.registry.promised(), block::Iops(500));
+    assert_eq!(bench.pool.administration.registry.promised(), block::Iops(500));
 }

@@ -54,7 +54,7 @@ fn the_next_page_is_of_the_same_interval() {
 #[test]
 fn a_policy_that_is_deleted_leaves_its_members_in_none() {
     let mut bench = Bench::new();
-    let refused = bench.desk.line("qos policy-group delete p", None).unwrap_err();
+    let refused = bench.pool.line("qos policy-group delete p", None).unwrap_err();
     assert_eq!(refused.status, 409, "{refused:?}");
     assert_eq!(bench.ask("DELETE", "/api/storage/qos/policies?name=p", "{}").status, 200);
     assert_eq!(bench.get("/api/storage/volumes?name=v1&fields=qos")["records"][0]["qos"], Value::Null);

@@ -5,7 +5,7 @@ use super::*;
 #[test]
 fn an_admin_of_one_svm_has_no_other() {
     let mut bench = Bench::new();
-    let _ = bench.desk.administration.execute("vserver create t", Time::ZERO, &|_| 0).unwrap();
+    let _ = bench.pool.administration.execute("vserver create t", Time::ZERO, &|_| 0).unwrap();
     let volume = bench.get("/api/storage/volumes?name=v1")["records"][0]["_links"]["self"]["href"].clone();
     let volume = volume.as_str().unwrap();
     bench.caller.role = Role::Svm("t".into());

@@ -52,10 +52,10 @@ fn a_field_in_the_query_of_one_is_refused() {
             r#"{"svm":{"name":"s"},"name":"v3","size":1048576}"#,
         ),
     ] {
-        let before = bench.desk.generation();
+        let before = bench.pool.generation();
         let reply = bench.ask(method, &target, body);
         assert_eq!((reply.status, &reply.body["error"]["code"]), (400, &json!("262179")), "{target}: {}", reply.body);
-        assert_eq!(bench.desk.generation(), before, "{target}");
+        assert_eq!(bench.pool.generation(), before, "{target}");
     }
 }
 
@@ -144,8 +144,8 @@ fn a_limit_between_whole_mb_is_not_rounded_to_none() {
 #[test]
 fn a_qtree_has_its_path_whatever_its_volume_is_called() {
     let mut bench = Bench::new();
-    let _ = bench.desk.administration.execute("volume create vol1 -size 1GB", Time::ZERO, &|_| 0).unwrap();
-    let _ = bench.desk.administration.execute("volume qtree create q -volume vol1", Time::ZERO, &|_| 0).unwrap();
+    let _ = bench.pool.administration.execute("volume create vol1 -size 1GB", Time::ZERO, &|_| 0).unwrap();
+    let _ = bench.pool.administration.execute("volume qtree create q -volume vol1", Time::ZERO, &|_| 0).unwrap();
     assert_eq!(bench.get("/api/storage/qtrees?name=q&fields=path")["records"][0]["path"], "/vol1/q");
 }
 
@@ -220,7 +220,7 @@ fn the_top_of_a_volume_is_somebodys() {
         let reply = bench.ask(method, target, body);
         assert_eq!(reply.status, status, "{method} {target} {body}: {}", reply.body);
     }
-    assert_eq!(bench.desk.permitted.take(), [(Some(7), Some(8), Some(0o755)), (None, None, Some(0o700))]);
+    assert_eq!(bench.pool.permitted.take(), [(Some(7), Some(8), Some(0o755)), (None, None, Some(0o700))]);
 }
 
 /// What something stands in the way of is what a job fails of; whoever waits is told of it at once.

@@ -5,7 +5,7 @@
 use super::made::Kept;
 use super::{Asked, Held, Payload, Session, What, put};
 use crate::claims::claim_of;
-use crate::session::{Around, Load};
+use crate::session::{Load, ShardParts};
 use crate::volume_files::{Until, status_of};
 use crate::waiting::Wait;
 use ::nfs::{Procedure, Reply, Stable, Status, Wcc};
@@ -32,10 +32,10 @@ impl Session {
         asked: Asked,
         op: Op,
         claim: u64,
-        around: &mut Around<'_>,
+        shard: &mut ShardParts<'_>,
     ) -> Result<(Asked, Op), bool> {
         let Some((volume, node)) = asked.made else { return Ok((asked, op)) };
-        let tree = around.files.tree_mut(volume);
+        let tree = shard.files.tree_mut(volume);
         let (at, len) = (asked.at, u64::from(asked.len));
         let placed = match (tree, asked.what) {
             (Err(status), _) => Err(Ok(status)),
@@ -43,7 +43,7 @@ impl Session {
             (Ok(tree), What::Write(_)) => tree.place_write(node, at, len).map_err(Err),
             (Ok(tree), What::Commit) => match tree.commit(node) {
                 Ok(Some(record)) => {
-                    self.commit_with(&asked, (volume, node), record, claim, around);
+                    self.commit_with(&asked, (volume, node), record, claim, shard);
                     return Err(true);
                 }
                 Ok(None) => Ok(FilePiece { at: 0, len: 0 }),
@@ -51,19 +51,19 @@ impl Session {
             },
         };
         match placed {
-            Ok(piece) => self.placed(asked, (volume, node, piece), op, claim, around),
-            Err(Err(TreeRefusal::Busy)) if self.load.requests > 1 || around.files.is_busy() => {
+            Ok(piece) => self.placed(asked, (volume, node, piece), op, claim, shard),
+            Err(Err(TreeRefusal::Busy)) if self.load.requests > 1 || shard.files.is_busy() => {
                 self.waits = Some(Wait::Room { starving: false });
                 let buf = if let Op::Write(buf) = op { Some(buf) } else { None };
                 let Asked { len, .. } = asked;
-                let payload = Payload { request: asked, buf, filled: len, claim, since: around.now };
+                let payload = Payload { request: asked, buf, filled: len, claim, since: shard.now };
                 Err(self.hold_nfs(Held::Payload(payload)))
             }
             Err(refused) => {
                 if let Op::Write(buf) = op {
-                    around.io.give(buf);
+                    shard.io.give(buf);
                 }
-                self.answer_asked(&asked, refused.unwrap_or_else(status_of), claim, around);
+                self.answer_asked(&asked, refused.unwrap_or_else(status_of), claim, shard);
                 Err(true)
             }
         }
@@ -75,10 +75,10 @@ impl Session {
         (volume, node, piece): (ObjectId, NodeId, FilePiece),
         op: Op,
         claim: u64,
-        around: &mut Around<'_>,
+        shard: &mut ShardParts<'_>,
     ) -> Result<(Asked, Op), bool> {
         let at = asked.at;
-        let what = match (asked.what, around.files.tree(volume)) {
+        let what = match (asked.what, shard.files.tree(volume)) {
             (What::Read { .. }, Ok(tree)) => {
                 What::Read { eof: tree.info(node).is_ok_and(|info| at + piece.len >= info.size) }
             }
@@ -88,14 +88,14 @@ impl Session {
         let asked = Asked { at: piece.at, len, what, ..asked };
         if len == 0 && matches!(what, What::Read { .. }) {
             // The file has become shorter since it was asked for.
-            around.scratch.clear();
-            put(around.scratch, &asked, Ok(()), (around.exports.life(), Wcc::default()));
-            self.send_kept(claim, around);
+            shard.scratch.clear();
+            put(shard.scratch, &asked, Ok(()), (shard.exports.run_verifier(), Wcc::default()));
+            self.send_kept(claim, shard);
             return Err(true);
         }
         let op = if let Op::Write(buf) = op { Op::Write(buf.window(0, len)) } else { op };
-        let ticket = around.files.tree_mut(volume).map_or(0, tree::FileTree::begin_request);
-        let reading = around.files.reading(volume);
+        let ticket = shard.files.tree_mut(volume).map_or(0, tree::FileTree::begin_request);
+        let reading = shard.files.reading(volume);
         Ok((Asked { spot: Some(Spot { at, piece, ticket, reading }), ..asked }, op))
     }
 
@@ -107,40 +107,40 @@ impl Session {
         (volume, node): (ObjectId, NodeId),
         record: u64,
         claim: u64,
-        around: &mut Around<'_>,
+        shard: &mut ShardParts<'_>,
     ) {
-        let after = around.files.attributes(volume, node);
-        let life = around.files.life(volume, around.exports.life());
-        around.scratch.clear();
-        put(around.scratch, asked, Ok(()), (life, Wcc { before: None, after }));
-        let kept = Kept { xid: asked.xid, procedure: Procedure::Commit, reply: around.scratch.clone() };
-        self.wait_for(volume, Until::Record(record), kept, claim, around);
+        let after = shard.files.attributes(volume, node);
+        let verifier = shard.files.write_verifier(volume, shard.exports.run_verifier());
+        shard.scratch.clear();
+        put(shard.scratch, asked, Ok(()), (verifier, Wcc { before: None, after }));
+        let kept = Kept { xid: asked.xid, procedure: Procedure::Commit, reply: shard.scratch.clone() };
+        self.wait_for(volume, Until::Record(record), kept, claim, shard);
     }
 
-    fn answer_asked(&mut self, asked: &Asked, status: Status, claim: u64, around: &mut Around<'_>) {
-        around.scratch.clear();
-        put(around.scratch, asked, Err(status), (around.exports.life(), Wcc::default()));
-        self.send_kept(claim, around);
+    fn answer_asked(&mut self, asked: &Asked, status: Status, claim: u64, shard: &mut ShardParts<'_>) {
+        shard.scratch.clear();
+        put(shard.scratch, asked, Err(status), (shard.exports.run_verifier(), Wcc::default()));
+        self.send_kept(claim, shard);
     }
 
     /// Sends the contents of `scratch` as the reply to a request with that claim.
-    pub(super) fn send_kept(&mut self, claim: u64, around: &mut Around<'_>) {
+    pub(super) fn send_kept(&mut self, claim: u64, shard: &mut ShardParts<'_>) {
         let keep = claim_of(0).min(claim);
-        self.tx.reply(around.now, around.scratch, None, keep, claim);
-        self.release(Load { bytes: claim - keep, ..Load::default() }, around);
+        self.tx.reply(shard.now, shard.scratch, None, keep, claim);
+        self.release(Load { bytes: claim - keep, ..Load::default() }, shard);
     }
 
     /// Replies to a completed WRITE or COMMIT of a client's file, if necessary after the file's
     /// attributes are durable.
-    pub(super) fn reply_placed(&mut self, asked: &Asked, spot: &Spot, claim: u64, around: &mut Around<'_>) {
-        let Some((volume, node)) = asked.made else { return self.answer_asked(asked, Status::Stale, claim, around) };
-        let now = around.exports.since_1970(around.now);
-        let life = around.files.life(volume, around.exports.life());
-        let is_same = around.files.reading(volume) == spot.reading;
+    pub(super) fn reply_placed(&mut self, asked: &Asked, spot: &Spot, claim: u64, shard: &mut ShardParts<'_>) {
+        let Some((volume, node)) = asked.made else { return self.answer_asked(asked, Status::Stale, claim, shard) };
+        let now = shard.exports.since_1970(shard.now);
+        let verifier = shard.files.write_verifier(volume, shard.exports.run_verifier());
+        let is_same = shard.files.reading(volume) == spot.reading;
         let tree =
-            match around.files.tree_mut(volume).and_then(|tree| if is_same { Ok(tree) } else { Err(Status::Stale) }) {
+            match shard.files.tree_mut(volume).and_then(|tree| if is_same { Ok(tree) } else { Err(Status::Stale) }) {
                 Ok(tree) => tree,
-                Err(status) => return self.answer_asked(asked, status, claim, around),
+                Err(status) => return self.answer_asked(asked, status, claim, shard),
             };
         let is_durable = match asked.what {
             What::Write(stable) => {
@@ -162,23 +162,23 @@ impl Session {
             _ => Ok(None),
         };
         let durable = tree.durable();
-        let after = around.files.attributes(volume, node);
-        around.scratch.clear();
+        let after = shard.files.attributes(volume, node);
+        shard.scratch.clear();
         match record {
             // A file that does not exist any more was removed meanwhile.
-            Err(refusal) => self.answer_asked(asked, status_of(refusal), claim, around),
+            Err(refusal) => self.answer_asked(asked, status_of(refusal), claim, shard),
             Ok(record) => {
-                put(around.scratch, asked, Ok(()), (life, Wcc { before: None, after }));
+                put(shard.scratch, asked, Ok(()), (verifier, Wcc { before: None, after }));
                 match record.filter(|record| *record > durable) {
-                    None => self.send_kept(claim, around),
+                    None => self.send_kept(claim, shard),
                     Some(record) => {
                         let procedure = match asked.what {
                             What::Commit => Procedure::Commit,
                             _ => Procedure::Write,
                         };
-                        let reply = around.scratch.clone();
+                        let reply = shard.scratch.clone();
                         let kept = Kept { xid: asked.xid, procedure, reply };
-                        self.wait_for(volume, Until::Record(record), kept, claim, around);
+                        self.wait_for(volume, Until::Record(record), kept, claim, shard);
                     }
                 }
             }
@@ -188,10 +188,10 @@ impl Session {
 
 impl Asked {
     /// Releases what the request held in the tree.
-    pub(in crate::session) fn end(&self, around: &mut Around<'_>) {
+    pub(in crate::session) fn end(&self, shard: &mut ShardParts<'_>) {
         if let (Some(spot), Some((volume, _))) = (&self.spot, self.made)
-            && spot.reading == around.files.reading(volume)
-            && let Ok(tree) = around.files.tree_mut(volume)
+            && spot.reading == shard.files.reading(volume)
+            && let Ok(tree) = shard.files.tree_mut(volume)
         {
             tree.end_request(spot.ticket);
         }

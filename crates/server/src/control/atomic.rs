@@ -17,13 +17,13 @@ pub(super) fn touched(effects: &[Effect]) -> BTreeSet<u32> {
         Effect::Rename { .. } | Effect::Offer { .. } | Effect::Divide | Effect::Place { .. } => None,
         Effect::Junction { .. } | Effect::Permit { .. } => None,
     };
-    let before = Together::of(effects).before.into_iter().map(|tree| tree.0);
+    let before = AtomicChanges::of(effects).before.into_iter().map(|tree| tree.0);
     effects.iter().filter_map(of).chain(before).collect()
 }
 
 /// The changes of one command that are applied atomically.
 #[derive(Default)]
-pub(super) struct Together {
+pub(super) struct AtomicChanges {
     pub changes: Vec<(ObjectId, What)>,
     /// Trees that hold the state before a restore, until the catalogue is written.
     pub before: Vec<ObjectId>,
@@ -31,9 +31,9 @@ pub(super) struct Together {
     pub back: Vec<(ObjectId, What)>,
 }
 
-impl Together {
-    pub fn of(effects: &[Effect]) -> Together {
-        let mut all = Together::default();
+impl AtomicChanges {
+    pub fn of(effects: &[Effect]) -> AtomicChanges {
+        let mut all = AtomicChanges::default();
         for effect in effects {
             match *effect {
                 Effect::Share { object, from, frozen, .. } => {

@@ -3,14 +3,14 @@
 use crate::caller::Role;
 use crate::users::{Users, UsersError};
 use admin::{Login, LoginChange, LoginScope};
-use server::LoginDesk;
+use server::LoginStore;
 use std::path::PathBuf;
 
 /// The users in a file; log-ins notice when the file changes.
 #[derive(Debug)]
-pub struct UsersDesk(pub PathBuf);
+pub struct UsersFile(pub PathBuf);
 
-impl LoginDesk for UsersDesk {
+impl LoginStore for UsersFile {
     fn list(&self) -> Result<Vec<Login>, String> {
         let users = Users::read(&self.0).map_err(|error| error.to_string())?;
         Ok(users.list().map(|(name, role)| Login { name: name.into(), scope: scope(role) }).collect())
@@ -59,20 +59,20 @@ mod tests {
     fn users_are_changed_in_their_file() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join(USERS_FILE);
-        let desk = UsersDesk(path.clone());
+        let file = UsersFile(path.clone());
         let login = |scope| Login { name: "bob".into(), scope };
-        desk.change(&LoginChange::Create(login(LoginScope::ReadOnly)), Some("correct horse")).unwrap();
+        file.change(&LoginChange::Create(login(LoginScope::ReadOnly)), Some("correct horse")).unwrap();
         let svm = login(LoginScope::Svm("svm01".into()));
-        desk.change(&LoginChange::Modify(svm.clone()), None).unwrap();
-        assert_eq!(desk.list().unwrap(), [svm]);
+        file.change(&LoginChange::Modify(svm.clone()), None).unwrap();
+        assert_eq!(file.list().unwrap(), [svm]);
         assert!(is_password("correct horse", &Users::read(&path).unwrap().hash("bob")), "a role is no password");
-        desk.change(&LoginChange::Password("bob".into()), Some("battery staple")).unwrap();
+        file.change(&LoginChange::Password("bob".into()), Some("battery staple")).unwrap();
         assert!(is_password("battery staple", &Users::read(&path).unwrap().hash("bob")));
-        let refused = |change, secret| desk.change(&change, secret).unwrap_err();
+        let refused = |change, secret| file.change(&change, secret).unwrap_err();
         assert!(refused(LoginChange::Password("bob".into()), Some("short")).contains("at least 8"));
         assert!(refused(LoginChange::Create(login(LoginScope::Admin)), Some("correct horse")).contains("already"));
-        desk.change(&LoginChange::Delete("bob".into()), None).unwrap();
+        file.change(&LoginChange::Delete("bob".into()), None).unwrap();
         assert!(refused(LoginChange::Delete("bob".into()), None).contains("security login show"));
-        assert_eq!(desk.list().unwrap(), []);
+        assert_eq!(file.list().unwrap(), []);
     }
 }
