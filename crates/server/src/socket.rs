@@ -146,8 +146,8 @@ impl Shared {
         }
     }
 
-    /// Marks a connection as busy with a line; false if it must not execute the line, because it was
-    /// told goodbye or the server stops.
+    /// Marks a connection as busy with a line; false if it must not execute the line, because it
+    /// was closed or the server stops.
     fn resume(&self, number: u64) -> bool {
         let mut open = self.open();
         let is_stopping = open.stopping;

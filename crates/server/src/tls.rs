@@ -136,8 +136,8 @@ impl Tls {
         }
     }
 
-    /// Tells, in one line each, which certificates in force are not valid at `now`, in seconds since
-    /// 1970: they have expired, or their time has not begun.
+    /// Tells, in one line each, which certificates in force are not valid at `now`, in seconds
+    /// since 1970: they have expired, or their time has not begun.
     pub fn outdated(&self, now: u64) -> Vec<String> {
         match &*self.inner.lock().unwrap_or_else(PoisonError::into_inner) {
             Inner::Certificates(_, certificates) => {

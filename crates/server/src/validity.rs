@@ -79,7 +79,8 @@ mod tests {
     use super::*;
     use rcgen::{CertificateParams, KeyPair, date_time_ymd};
 
-    /// One that is valid in 2026, as the server's own and as an authority's: at its ends and beyond.
+    /// One that is valid in 2026, as the server's own and as an authority's: at its ends and
+    /// beyond.
     #[test]
     fn expired_certificates_are_told_with_their_date() {
         let folder = tempfile::tempdir().unwrap();

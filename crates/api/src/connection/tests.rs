@@ -70,7 +70,7 @@ fn no_handshake_ends_the_connection_after_ten_seconds() {
     });
 }
 
-/// A filter with a raw `>` is accepted in each request of a connection, and bodies stay as they are.
+/// A filter with a raw `>` is accepted in each request of a connection; bodies stay as they are.
 #[test]
 fn queries_may_have_the_signs_of_filters_in_them() {
     in_virtual_time(async {

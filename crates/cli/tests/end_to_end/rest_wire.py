@@ -55,8 +55,8 @@ def status(text):
 wire = new()
 assert [ask(wire) for _ in range(100)] == [200] * 100
 
-# As many as there may be, all of them served; the next one is told that there is no room and closed,
-# whatever it asks, and there is room again when one ends. The first one counts, too.
+# As many as there may be, all of them served; the next one is told that there is no room and
+# closed, whatever it asks, and there is room again when one ends. The first one counts, too.
 open_ones = [wire] + [new() for _ in range(CONNECTIONS_MAX - 1)]
 assert [ask(one) for one in open_ones] == [200] * CONNECTIONS_MAX
 for method, body in [("GET", None), ("PATCH", b'{"name": "half"}' * 10000)]:

@@ -190,9 +190,9 @@ fn a_pool_that_nobody_serves_gives_one_line() {
     assert_eq!(scratch.listing(), [""; 0]);
 }
 
-/// 64 idle connections to the control socket keep no administrator out, and a shell whose connection
-/// gave way to another goes on with a new one. While all of them are busy, one more is refused in
-/// one line.
+/// 64 idle connections to the control socket keep no administrator out, and a shell whose
+/// connection gave way to another goes on with a new one. While all of them are busy, one more is
+/// refused in one line.
 #[test]
 fn idle_connections_to_the_control_socket_give_way() {
     let scratch = Scratch::new();
