@@ -174,6 +174,11 @@ impl SecondLevel {
         (self.hits.get(at).copied().unwrap_or(0), self.resident.get(at).copied().unwrap_or(0))
     }
 
+    /// Hits by partition number.
+    pub fn hits(&self) -> &[u64] {
+        &self.hits
+    }
+
     /// Resets the hits of partitions that no longer exist, so that a reused number starts at zero.
     pub fn forget_partitions(&mut self, is_there: impl Fn(PartitionId) -> bool) {
         let gone = (0..).zip(&mut self.hits).filter(|(number, _)| !is_there(PartitionId(*number)));
@@ -241,13 +246,14 @@ impl SecondLevel {
     }
 
     /// A read of a page by `partition` starts; its segment is not overwritten until
-    /// [`SecondLevel::release`].
-    pub fn hold(&mut self, partition: PartitionId, slot: Slot) {
+    /// [`SecondLevel::release`]. What nobody asked for yet, a read-ahead, is no hit.
+    pub fn hold(&mut self, partition: PartitionId, slot: Slot, is_ahead: bool) {
         let segment = self.segment_of(slot);
         self.segments[segment].readers += 1;
         self.abouts[slot.0 as usize].was_found = true;
-        self.statistics.hits += 1;
-        self.hits[usize::from(partition.0)] += 1;
+        let hits = u64::from(!is_ahead);
+        self.statistics.hits += hits;
+        self.hits[usize::from(partition.0)] += hits;
     }
 
     /// The read has ended.

@@ -4,7 +4,7 @@ use crate::exports::Export;
 use crate::link_meter::LinkSettings;
 use crate::owner::Connected;
 use crate::shard::Account;
-use crate::volume_files::FollowedFile;
+use crate::volume_files::{FollowedFile, Settled};
 use admin::{CacheSeen, FilesSeen, Junction, LinkSeen, MemoryPart, SecondSeen};
 use block::{Bytes, Fault, ObjectId};
 use map::{Owned, What};
@@ -116,10 +116,11 @@ pub(crate) enum Order {
         len: u64,
         answer: Sender<Result<Vec<u8>, Fault>>,
     },
-    /// Make all changes that clients made on a volume durable; answered when they are.
+    /// Make all changes that clients made on a volume durable; answered when they are, or when
+    /// there is no space for them.
     SettleFiles {
         volume: ObjectId,
-        answer: Sender<()>,
+        answer: Sender<Settled>,
     },
     /// Report figures of the files that clients made on a volume.
     FilesSeen {

@@ -10,7 +10,7 @@ use crate::order::{Accounting, Order};
 use crate::owner::{Connected, Owner};
 use crate::portmap::{Datagrams, Portmap, Registration};
 use crate::starting::StartError;
-use crate::volume_files::AllFiles;
+use crate::volume_files::{AllFiles, Settled};
 use admin::{CacheMemory, CacheSeen, FilesSeen, LinkSeen, MemoryPart, Noticed, SecondSeen};
 use block::{Bytes, ObjectId, Span, Time};
 use map::What;
@@ -226,8 +226,9 @@ impl Shard {
         receiver.recv().map_err(|_| ShardGone)
     }
 
-    /// Waits until all changes that clients made on a volume are durable.
-    pub(crate) fn settle_files(&self, volume: ObjectId) -> Result<(), ShardGone> {
+    /// Waits until all changes that clients made on a volume are durable, or until it is known that
+    /// there is no space for them.
+    pub(crate) fn settle_files(&self, volume: ObjectId) -> Result<Settled, ShardGone> {
         self.asked(|answer| Order::SettleFiles { volume, answer })
     }
 

@@ -74,6 +74,13 @@ pub(crate) enum Until {
     Tail(u64),
 }
 
+/// Whether what clients changed on a volume is durable, as far as it can be: the error says that
+/// there is no space for it.
+pub(crate) type Settled = Result<(), NoSpaceForFiles>;
+
+/// The storage has no space for the record of what clients changed on a volume.
+pub(crate) struct NoSpaceForFiles;
+
 /// A call that may be answered.
 pub(crate) struct Woken {
     pub session: u32,
@@ -102,7 +109,7 @@ pub(crate) struct AllFiles {
     buffers_out: usize,
     woken: Vec<Woken>,
     /// Who waits until a volume is durable up to a record.
-    settling: Vec<(ObjectId, u64, Sender<()>)>,
+    settling: Vec<(ObjectId, u64, Sender<Settled>)>,
     ended: Vec<TailEnded>,
     /// Which clients have mounted what.
     pub mounts: Mounts,
@@ -263,7 +270,8 @@ impl AllFiles {
         !self.loose.is_empty()
     }
 
-    /// Whether requests of its own are in flight or waiting.
+    /// Whether requests of its own are in flight or waiting. Records that find no space do not
+    /// count.
     pub(crate) fn is_busy(&self) -> bool {
         !self.jobs.is_empty() || !self.unbuffered.is_empty() || !self.touched.is_empty()
     }
@@ -296,10 +304,10 @@ impl AllFiles {
 }
 
 impl OneVolume {
-    /// Ends the waits of calls whose change is durable, or has failed.
+    /// Ends the waits of calls whose change is durable, has failed, or finds no space.
     fn settle_waiters(&mut self, ended: &mut Vec<TailEnded>, woken: &mut Vec<Woken>) {
         let Some(tree) = &self.tree else { return };
-        let (durable, failed) = (tree.durable(), tree.has_failed());
+        let (durable, failed, full) = (tree.durable(), tree.has_failed(), tree.lacks_space());
         self.waiting.retain_mut(|waiter| {
             let Waiter { session, slot, .. } = *waiter;
             if let Until::Tail(number) = waiter.until
@@ -316,6 +324,7 @@ impl OneVolume {
             let result = match waiter.until {
                 Until::Record(record) if record <= durable => Ok(()),
                 Until::Record(_) if failed => Err(Status::Io),
+                Until::Record(_) if full => Err(Status::NoSpace),
                 Until::Record(_) | Until::Tail(_) => return true,
             };
             woken.push(Woken { session, slot, result });

@@ -164,7 +164,7 @@ impl State {
     fn find_second(&mut self, partition: PartitionId, key: Key) -> Option<Span> {
         let second = self.second_of(partition)?;
         let slot = second.find(key)?;
-        second.hold(partition, slot);
+        second.hold(partition, slot, false);
         second.release(slot);
         Some(SECOND_HIT)
     }

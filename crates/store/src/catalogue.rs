@@ -272,11 +272,16 @@ impl Catalogue {
             let synced = fs::File::open(file).and_then(|file| file.sync_all());
             synced.map_err(StoreError::file(file, "make the catalogue durable"))?;
         }
-        let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
-        db.pragma_update(None, "journal_mode", "WAL")?;
-        db.pragma_update(None, "synchronous", "FULL")?;
-        db.pragma_update(None, "foreign_keys", true)?;
-        let catalogue = Catalogue { db, reading, ballast: path.with_extension("ballast") };
+        let ballast = path.with_extension("ballast");
+        let db = match connect(path) {
+            Err(error) if is_for_want_of_room(&error) => {
+                // So that something can be deleted. Without a ballast it fails as before.
+                let _ = fs::remove_file(&ballast);
+                connect(path)?
+            }
+            opened => opened?,
+        };
+        let catalogue = Catalogue { db, reading, ballast };
         catalogue.fold();
         catalogue.keep_room();
         Ok(catalogue)
@@ -401,6 +406,17 @@ impl Catalogue {
         debug_assert_eq!(again(), edition.digest);
         change.commit()
     }
+}
+
+/// Opens the file for changes. SQLite makes its log and the log's index beside it.
+fn connect(path: &Path) -> rusqlite::Result<Connection> {
+    let db = Connection::open_with_flags(path, OpenFlags::SQLITE_OPEN_READ_WRITE)?;
+    db.pragma_update(None, "journal_mode", "WAL")?;
+    db.pragma_update(None, "synchronous", "FULL")?;
+    db.pragma_update(None, "foreign_keys", true)?;
+    // The log's index is made at the first read.
+    db.query_row("SELECT count(*) FROM pool", [], |_| Ok(()))?;
+    Ok(db)
 }
 
 /// SQLite reports a full file system as such, or as an I/O error if its shared memory cannot grow.

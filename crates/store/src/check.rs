@@ -178,7 +178,6 @@ pub(crate) fn inspect(dir: &Path, named: &Named) -> Result<Checked, StoreError> 
             checked.contents = reading.contents.clone();
             checked.reading = Some(reading);
         }
-        Err(StoreError::Catalogue(error)) => checked.troubles.push(Trouble::Catalogue(error.to_string())),
         Err(StoreError::Damaged { cause, .. }) => checked.troubles.push(Trouble::Catalogue(cause.to_string())),
         Err(lost @ StoreError::NoCatalogue { .. }) => checked.troubles.push(Trouble::Catalogue(lost.to_string())),
         Err(other) => return Err(other),

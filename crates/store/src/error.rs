@@ -153,9 +153,19 @@ pub enum StoreError {
         /// Why not.
         cause: rusqlite::Error,
     },
-    /// The catalogue refused.
-    #[error("catalogue: {0}")]
+    /// The catalogue cannot be read or written.
+    #[error("catalogue: {}", plain(.0))]
     Catalogue(#[from] rusqlite::Error),
+}
+
+/// SQLite's error in words; for want of space it may only give a number.
+fn plain(error: &rusqlite::Error) -> String {
+    let full = "no space left on its file system";
+    match error.sqlite_error().map(|error| error.extended_code) {
+        Some(rusqlite::ffi::SQLITE_FULL) => full.into(),
+        Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE) => format!("{full}, which SQLite needs beside the file"),
+        _ => error.to_string(),
+    }
 }
 
 /// SQLite finds the file wrong, or its tables or rows are not what they are to be.

@@ -205,6 +205,12 @@ impl FileTree {
         self.failed
     }
 
+    /// Whether the storage has no space for the record of what changed, so that nobody should wait
+    /// for it. The changes are kept, and become durable if there is space later.
+    pub fn lacks_space(&self) -> bool {
+        self.journal.lacks_space()
+    }
+
     /// Sets the limit on the data of all files. Files beyond it keep what they have.
     pub fn set_limit(&mut self, bytes: u64) {
         self.limit = bytes / crate::limits::PAGE_BYTES;

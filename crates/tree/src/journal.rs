@@ -19,6 +19,10 @@ const IMAGE_DUE: (u64, u64) = (256 << 10, 4 << 20);
 /// How often a record that the storage failed is retried, once per tick: for ten seconds.
 const FAULTS_MAX: u32 = 20;
 
+/// So often in a row, once per tick, a record may find no space before those who wait for it are
+/// refused: half a second, in which blocks that were freed can come back.
+const REFUSALS_MAX: u32 = 2;
+
 /// The state of the log.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Journal {
@@ -45,6 +49,8 @@ pub(crate) struct Journal {
     again: bool,
     /// How often the storage has failed it.
     pub faults: u32,
+    /// How often in a row there was no space for it.
+    pub refusals: u32,
 }
 
 impl Journal {
@@ -67,6 +73,11 @@ impl Journal {
 
     pub fn is_image_due(&self) -> bool {
         self.used >= (self.head.image_len / 2).clamp(IMAGE_DUE.0, IMAGE_DUE.1)
+    }
+
+    /// Whether the record in progress finds no space. It is tried again at each tick all the same.
+    pub fn lacks_space(&self) -> bool {
+        self.refusals >= REFUSALS_MAX
     }
 
     /// Continues in the other log, if this is the image's.
@@ -132,11 +143,14 @@ impl FileTree {
                 self.journal.at += len;
                 self.journal.used += len;
                 self.journal.durable = self.journal.sequence;
-                self.journal.faults = 0;
+                (self.journal.faults, self.journal.refusals) = (0, 0);
                 self.space.settle(self.journal.durable);
             }
             // Nothing of it was written: retry at the next tick.
-            Err(Fault::NoSpace | Fault::NoMemory) => (self.starved, self.journal.again) = (true, true),
+            Err(Fault::NoSpace | Fault::NoMemory) => {
+                self.journal.refusals = self.journal.refusals.saturating_add(1);
+                (self.starved, self.journal.again) = (true, true);
+            }
             // The same bytes go to the same place, so it does not matter if some were written.
             Err(_) if self.journal.faults < FAULTS_MAX => {
                 self.journal.faults += 1;
@@ -153,6 +167,28 @@ mod tests {
     use crate::refusal::TreeRefusal;
     use crate::{NewNode, NodeId, NodeKind};
     use block::Span;
+
+    /// A record that finds no space is written again at each tick and kept, and who waits for it is
+    /// not left waiting: from the second time on the tree says so, until there is space.
+    #[test]
+    fn a_record_without_space_is_known_and_kept() {
+        let mut tree = FileTree::empty();
+        let new = NewNode { kind: NodeKind::File, mode: 0, uid: 0, gid: 0, verifier: 0, target: b"" };
+        tree.make(Span::SECOND, NodeId::ROOT, b"one", &new).unwrap();
+        let record = tree.want();
+        let mut round = |result| {
+            tree.tick();
+            tree.advance();
+            let Some(TreeCommand::Write { token, .. }) = tree.next_command() else { panic!("a record") };
+            tree.done(token, result);
+            (tree.lacks_space(), tree.durable() >= record, tree.has_failed())
+        };
+        assert_eq!(round(Err(Fault::NoSpace)), (false, false, false));
+        for _ in 0..2 * FAULTS_MAX {
+            assert_eq!(round(Err(Fault::NoSpace)), (true, false, false));
+        }
+        assert_eq!(round(Ok(())), (false, true, false));
+    }
 
     /// A record that the storage fails is written again at each tick, unchanged and in the same
     /// place, and what waits for it is durable when it succeeds. After twenty consecutive failures

@@ -47,7 +47,11 @@ fn segments_go_around_and_what_was_found_and_goes_soon_is_written_once_more() {
     // A page that is there is not written again, unless it was found and is in the segment that is
     // overwritten next.
     let found = level.find(Key { object: 1, page: 1 }).unwrap();
-    level.hold(P, found);
+    level.hold(P, found, true);
+    assert_eq!(level.of_partition(P).0, 0, "nobody asked for it");
+    level.release(found);
+    level.hold(P, found, false);
+    assert_eq!((level.of_partition(P).0, level.statistics().hits), (1, 1));
     assert!(!offer(&mut level, Time::ZERO, 0) && !offer(&mut level, Time::ZERO, 31));
     assert!(!offer(&mut level, Time::ZERO, 100), "its segment is being read");
     assert_eq!(level.statistics().spared, 1);
@@ -146,7 +150,7 @@ fn what_is_found_is_what_was_written_last() {
                 _ => {
                     if let Some(slot) = level.find(key) {
                         assert_eq!(device[&slot.0], (key, truth[&page]), "seed {seed}, step {step}");
-                        level.hold(P, slot);
+                        level.hold(P, slot, false);
                         reading.push((slot, device[&slot.0]));
                     }
                 }

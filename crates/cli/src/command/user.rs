@@ -74,6 +74,7 @@ fn file(pool: &Path) -> Result<PathBuf> {
     if !pool.is_dir() {
         bail!("--pool {}: there is no such folder; `seawall serve --create` makes a pool", pool.display());
     }
+    store::must_be_a_pool(pool)?;
     Ok(pool.join(USERS_FILE))
 }
 

@@ -1,8 +1,10 @@
 //! A file system that fills up under the server.
 
+use crate::nfs_client::Client;
 use crate::requires::{client, requires, skip};
 use crate::running::{Ended, Running, run, seawall, succeed, until};
 use crate::scratch::Scratch;
+use nfs::{Call, CreateHow, Entry, SetAttributes, Stable, Status};
 use std::process::Command;
 
 /// A server on a file system of its own.
@@ -28,7 +30,7 @@ impl Small {
         let script = format!(
             "mount -t tmpfs -o size=24m none disk && head -c {other}M /dev/zero > disk/other && mkdir disk/pool && \
              printf 'cache = \"page\"\n' > disk/pool/seawall.toml && exec \"$0\" serve --pool disk/pool --create \
-             --listen unix:nbd.sock"
+             --listen unix:nbd.sock --nfs 127.0.0.1:0"
         );
         let mut command = Command::new("unshare");
         command.current_dir(scratch.path()).args(["--mount", "sh", "-c", &script]);
@@ -52,9 +54,24 @@ impl Small {
         command
     }
 
+    fn command(&self, line: &str) -> Command {
+        let mut inside = self.inside();
+        inside.arg(seawall(self.scratch.path()).get_program()).args(["shell", "--pool", "disk/pool", "-c", line]);
+        inside
+    }
+
     fn tell(&self, line: &str) -> String {
-        let program = seawall(self.scratch.path()).get_program().to_owned();
-        succeed(self.inside().arg(program).args(["shell", "--pool", "disk/pool", "-c", line]))
+        succeed(&mut self.command(line))
+    }
+
+    fn ask(&self, line: &str) -> Ended {
+        run(&mut self.command(line))
+    }
+
+    /// The address of NFS.
+    fn nfs(&self) -> String {
+        let line = self.server.seen.iter().find(|line| line.ends_with("(NFS)")).expect("it serves NFS");
+        line.replace("listening on ", "").replace(" (NFS)", "")
     }
 
     fn uri(&self, lun: &str) -> String {
@@ -142,6 +159,45 @@ fn a_pool_that_fills_up_in_the_middle_of_a_copy_fails_that_write_alone() {
     succeed(small.inside().args(["sh", "-c", copying]));
     let checked = run(seawall(small.scratch.path()).args(["check", "copy"]));
     assert_eq!(checked.code, Some(0), "{}{}", checked.out, checked.err);
+}
+
+/// A LUN fills the pool to the last block. A file that a client then makes on another volume has no
+/// room for its record: the call is answered so, and so are a command that waits for the record and
+/// a COMMIT, while other commands go on. Nothing is lost by it: with the LUN deleted, the file and
+/// what follows become durable.
+#[test]
+fn a_full_pool_refuses_files_and_keeps_nobody_waiting() {
+    requires!("qemu-io", "unshare", "nsenter");
+    let Some(small) = Small::new() else { return };
+    small.tell("volume create -vserver svm01 -volume files -size 1GB -junction-path /files");
+    small.tell("lun create -vserver svm01 -path /vol/vol1/filler -size 64MiB");
+    small.full("filler", "write -P 0x33 0 32M");
+    let pieces: Vec<String> = (0..512).map(|at| format!("write -q -P 0x33 {}k 64k", at * 64)).collect();
+    small.io("filler", &pieces.iter().map(String::as_str).collect::<Vec<_>>());
+    let (mut client, top) = Client::connect(&small.nfs(), b"/files");
+    let how = CreateHow::Guarded(SetAttributes::default());
+    let make = |client: &mut Client, name: &[u8]| {
+        client.call(&Call::Create { entry: Entry { directory: top, name }, how }, &[]).unwrap()
+    };
+    assert_eq!(make(&mut client, b"one"), Err(Status::NoSpace));
+    let refused = small.ask("volume snapshot create -volume files -snapshot s");
+    assert!(
+        refused.code == Some(1) && refused.err.contains("the pool has no space left for what clients"),
+        "{refused:?}"
+    );
+    small.tell("volume show");
+    small.tell("lun delete -vserver svm01 -path /vol/vol1/filler");
+    // A file whose record found no space may be there all the same, so each try has its own name.
+    let mut names = (0..).map(|number| format!("two-{number}"));
+    until("there is space", || make(&mut client, names.next().unwrap().as_bytes()).is_ok());
+    small.tell("volume snapshot create -volume files -snapshot s");
+    let found = |client: &mut Client, name: &[u8]| {
+        client.call(&Call::Lookup(Entry { directory: top, name }), &[]).unwrap().unwrap().unwrap()
+    };
+    let one = found(&mut client, b"one");
+    let write = Call::Write { handle: one, at: 0, count: 5, stable: Stable::File, len: 5 };
+    assert_eq!(client.call(&write, b"there").unwrap(), Ok(None));
+    assert_eq!(client.read(one), b"there");
 }
 
 /// Half of the file system is somebody else's: the pool has the rest, says so of itself and of its

@@ -48,6 +48,7 @@ mod names;
 mod nbd_client;
 mod nbdfuse;
 mod nbdkit;
+mod nfs_client;
 mod offline;
 mod oltp;
 mod orion;

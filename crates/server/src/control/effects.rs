@@ -118,7 +118,7 @@ impl Control {
             Effect::Permit { object, user: uid, group: gid, mode } => {
                 let set = SetNode { mode, uid, gid, ..SetNode::default() };
                 self.shard.order(Order::SetTop { volume: object, set })?;
-                Ok(self.shard.settle_files(object)?)
+                self.settle_volume(object)
             }
         };
         let mut followed = effects.iter().map(follow).fold(Ok(()), Result::and);

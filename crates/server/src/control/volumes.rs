@@ -4,8 +4,8 @@
 use super::{Control, ControlError};
 use crate::order::Order;
 use crate::shard::ShardGone;
-use crate::volume_files::{FollowedFile, ShardReader};
-use admin::Effect;
+use crate::volume_files::{FollowedFile, NoSpaceForFiles, ShardReader};
+use admin::{AdminError, Effect, Obstacle};
 use block::ObjectId;
 use qos::{Object, ObjectKind, Registry};
 use std::collections::BTreeSet;
@@ -123,10 +123,21 @@ impl Control {
             if let Effect::Share { from, .. } = *effect
                 && self.is_volume(from)
             {
-                self.shard.settle_files(from)?;
+                self.settle_volume(from)?;
             }
         }
         Ok(())
+    }
+
+    /// Makes clients' changes to a volume durable.
+    pub(super) fn settle_volume(&self, volume: ObjectId) -> Result<(), ControlError> {
+        self.shard.settle_files(volume)?.map_err(|NoSpaceForFiles| {
+            let path = self.exported_as(volume).1;
+            let free = "free some (delete files, LUNs or snapshots), then repeat the command";
+            let told = Obstacle::Store
+                .told(format_args!("{path}: the pool has no space left for what clients changed there; {free}"));
+            AdminError::from(told.about(path)).into()
+        })
     }
 
     /// Makes the files of volumes available again whose restore or removal was undone.

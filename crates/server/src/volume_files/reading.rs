@@ -1,8 +1,8 @@
 //! Reads a volume's tree through the data thread, for the administration: to find the files of a
 //! clone or of a restored volume.
 
-use super::AllFiles;
 use super::requests::{Job, Way};
+use super::{AllFiles, NoSpaceForFiles, Settled};
 use crate::order::Order;
 use crate::shard::Shard;
 use admin::{FilesSeen, Top};
@@ -49,12 +49,12 @@ impl AllFiles {
 }
 
 impl AllFiles {
-    /// Makes all changes of clients on a volume durable, and answers when they are. Requests for it
-    /// that wait in the gate are taken past it.
-    pub(crate) fn settle(&mut self, now: Time, volume: ObjectId, answer: Sender<()>, gate: &mut Gate<Served>) {
+    /// Makes all changes of clients on a volume durable, and answers when they are, or cannot be.
+    /// Requests for it that wait in the gate are taken past it.
+    pub(crate) fn settle(&mut self, now: Time, volume: ObjectId, answer: Sender<Settled>, gate: &mut Gate<Served>) {
         // A volume without a tree has nothing to wait for.
         let Ok(tree) = self.tree_mut(volume) else {
-            let _ = answer.send(());
+            let _ = answer.send(Ok(()));
             return;
         };
         let record = tree.tick();
@@ -75,16 +75,18 @@ impl AllFiles {
         self.settling.iter().any(|(of, ..)| *of == volume)
     }
 
-    /// Answers those whose records are durable, or have failed.
+    /// Answers those whose records are durable, have failed, or find no space.
     pub(super) fn end_settling(&mut self) {
         let volumes = &self.volumes;
         self.settling.retain(|(volume, record, answer)| {
             let tree = volumes.get(volume).and_then(|found| found.tree.as_ref());
-            let waits = tree.is_some_and(|tree| tree.durable() < *record && !tree.has_failed());
-            if !waits {
-                let _ = answer.send(());
+            let tree = tree.filter(|tree| tree.durable() < *record && !tree.has_failed());
+            let is_full = tree.is_some_and(|tree| tree.lacks_space());
+            let ends = tree.is_none() || is_full;
+            if ends {
+                let _ = answer.send(if is_full { Err(NoSpaceForFiles) } else { Ok(()) });
             }
-            waits
+            !ends
         });
     }
 

@@ -185,7 +185,7 @@ impl Cached {
             let bytes = self.pages.read(slot.0);
             io.with_mut(&mut buf, |whole| whole[number * bytes.len()..][..bytes.len()].copy_from_slice(bytes));
         }
-        second.hold(partition, runs.iter().flat_map(SecondRun::slots));
+        second.hold(partition, runs.iter().flat_map(SecondRun::slots), is_ahead);
         runs.reverse();
         Some(SecondWay { filling, from, runs, buf })
     }

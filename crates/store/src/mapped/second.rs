@@ -213,7 +213,8 @@ pub(super) struct Second {
     failed: Option<String>,
     /// The failure was not reported yet.
     is_news: bool,
-    last: (Bytes, SecondStatistics),
+    /// Size, counts, and hits by partition number at the failure.
+    last: (Bytes, SecondStatistics, Vec<u64>),
 }
 
 impl Second {
@@ -228,7 +229,7 @@ impl Second {
         let settings = SecondSettings { size: place.size, page: page as u32, writes_per_day: place.writes_per_day };
         let level = SecondLevel::new(io.now(), settings);
         let sums = vec![0; (level.size().0 / page) as usize];
-        let last = (level.size(), SecondStatistics::default());
+        let last = (level.size(), SecondStatistics::default(), Vec::new());
         let (file, buffers) = (io.register(file), spare.len());
         let (filling, sealed) = (None, Vec::with_capacity(STAGED));
         let (failed, is_news) = (None, false);
@@ -303,10 +304,10 @@ impl Second {
         self.level.as_ref()?.find(key)
     }
 
-    /// Protects slots while they are read.
-    pub(super) fn hold(&mut self, partition: PartitionId, slots: impl Iterator<Item = Slot>) {
+    /// Protects slots while they are read; `is_ahead` for a read-ahead.
+    pub(super) fn hold(&mut self, partition: PartitionId, slots: impl Iterator<Item = Slot>, is_ahead: bool) {
         let Some(level) = &mut self.level else { return };
-        slots.for_each(|slot| level.hold(partition, slot));
+        slots.for_each(|slot| level.hold(partition, slot, is_ahead));
     }
 
     /// Ends the protection.
@@ -335,7 +336,7 @@ impl Second {
     /// Turns it off: nothing is written or found any more.
     pub(super) fn fail(&mut self, io: &Io, why: &str) {
         let Some(level) = self.level.take() else { return };
-        self.last = (level.size(), level.statistics());
+        self.last = (level.size(), level.statistics(), level.hits().to_vec());
         self.sums = Vec::new();
         let sealed = self.sealed.drain(..).map(|(_, buf)| buf);
         for buf in self.filling.take().into_iter().chain(self.spare.drain(..)).chain(sealed) {
@@ -354,16 +355,21 @@ impl Second {
     /// Drops the counts of partitions that no longer exist.
     pub(super) fn forget_partitions(&mut self, is_there: impl Fn(PartitionId) -> bool) {
         self.level.iter_mut().for_each(|level| level.forget_partitions(&is_there));
+        let gone = (0..).zip(&mut self.last.2).filter(|(number, _)| !is_there(PartitionId(*number)));
+        gone.for_each(|(_, hits)| *hits = 0);
     }
 
     /// Pages found for a partition, and bytes that it has here.
     pub(super) fn of_partition(&self, partition: PartitionId) -> (u64, Bytes) {
-        let (hits, pages) = self.level.as_ref().map_or((0, 0), |level| level.of_partition(partition));
+        let (_, _, hits) = &self.last;
+        let last = || (hits.get(usize::from(partition.0)).copied().unwrap_or(0), 0);
+        let (hits, pages) = self.level.as_ref().map_or_else(last, |level| level.of_partition(partition));
         (hits, Bytes(u64::from(pages) * self.page))
     }
 
     pub(super) fn state(&self) -> SecondState {
-        let (size, counts) = self.level.as_ref().map_or(self.last, |level| (level.size(), level.statistics()));
+        let (size, counts, _) = &self.last;
+        let (size, counts) = self.level.as_ref().map_or((*size, *counts), |level| (level.size(), level.statistics()));
         let memory = self.level.as_ref().map_or(Bytes(0), |_| SecondPlace::memory(size, self.page as u32));
         SecondState { path: self.place.path.clone(), failed: self.failed.clone(), size, memory, counts }
     }
