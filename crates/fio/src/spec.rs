@@ -338,10 +338,12 @@ impl Job {
             SteadyRule { figure, check, ramp: course.steady_ramp, round, duration: course.steady_duration }
         });
         let amount = course.ending.amount.or(self.size_beside_filesize());
+        // fio: only io_size starts again at the end of the files.
+        let ends_with_region = course.ending.amount.is_none();
         // fio: without a runtime time_based has no effect.
         let time_based = course.ending.time_based && course.ending.runtime.is_some();
         let ends = if course.exitall { course.exit_what } else { Ends::None };
-        Ending { amount, steady, time_based, ends, ..course.ending.clone() }
+        Ending { amount, ends_with_region, steady, time_based, ends, ..course.ending.clone() }
     }
 
     /// A size beside a filesize is how much to move, over all of each file, and no more than all

@@ -1,6 +1,7 @@
 //! Checking data across jobs and runs, and what else a fio user types that once went wrong.
 
 use crate::fio_command::{ours, report};
+use crate::fio_likeness::theirs;
 use crate::requires::{client, requires};
 use crate::running::{Running, seawall, succeed};
 use crate::scratch::{Scratch, damage};
@@ -32,6 +33,36 @@ fn fio_checks_across_jobs_too() {
     let jobs = "[global]\nfilename=s\nsize=1m\nbs=4k\nverify=md5\n[write]\nrw=write\ndo_verify=0\n[scan]\nstonewall\nrw=read\n";
     std::fs::write(scratch.join("scan.fio"), jobs).unwrap();
     succeed(client("fio").current_dir(scratch.path()).arg("scan.fio"));
+}
+
+/// Passes of writing and reading back have as many requests as in fio, where holes, pieces, an
+/// amount or an offset make a pass shorter or longer than the region.
+#[test]
+fn passes_are_checked_as_by_fio() {
+    requires!("fio");
+    let scratch = Scratch::new();
+    for options in [
+        ["--rw=write:12k", "--offset=16k", "--loops=1"],
+        ["--rw=write:4k", "--offset=16k", "--io_size=128k"],
+        ["--rw=write", "--io_size=128k", "--loops=1"],
+        ["--rw=write", "--io_size=200k", "--loops=2"],
+        ["--rw=randwrite", "--io_size=128k", "--loops=1"],
+        ["--rw=write:12k", "--offset=16k", "--verify_backlog=3"],
+        ["--rw=write:12k", "--offset=16k", "--filesize=96k"],
+        ["--rw=write:4k", "--offset=20k", "--filesize=96k"],
+        ["--rw=write:12k", "--number_ios=5", "--loops=1"],
+        ["--zonemode=strided", "--zonesize=16k", "--zoneskip=16k"],
+        ["--zonemode=strided", "--zonesize=24k", "--zoneskip=24k"],
+    ] {
+        let line = [&["--rw=write", "--bs=4k", "--size=64k", "--verify=crc32c"][..], &options[..]].concat();
+        let counts = |json: &Value| ["read", "write"].map(|way| json["jobs"][0][way]["total_ios"].as_u64());
+        let fio = counts(&theirs(&scratch, &[&["--name=theirs"], &line[..]].concat()));
+        let own = counts(&report(&scratch, &[&["--name=own"], &line[..]].concat()));
+        assert_eq!(own, fio, "{options:?}");
+        for file in ["theirs.0.0", "own.0.0"] {
+            std::fs::remove_file(scratch.join(file)).unwrap();
+        }
+    }
 }
 
 /// Every kind of sum writes, reads back, and finds a byte that was changed.

@@ -78,6 +78,8 @@ fn holes_go_around_as_in_fio() {
         ["--rw=read:-8k", "--size=64k", "--loops=1"],
         ["--rw=read:-12k", "--size=32k", "--loops=1"],
         ["--rw=read:4k", "--offset=16k", "--size=48k"],
+        ["--rw=write:100k", "--offset=16k", "--size=64k"],
+        ["--rw=write:12k", "--size=64k", "--filesize=96k"],
     ] {
         let [fio, own] = both(&scratch, &[&options[..], &["--bs=4k"]].concat());
         assert_eq!(own, fio, "{options:?}");

@@ -34,6 +34,7 @@ fn a_region_is_used_piece_by_piece() {
         ["--zonesize=16k", "--zonerange=64k", "--zoneskip=64k"],
         ["--zonesize=128k", "--zonerange=64k", "--zoneskip=0"],
         ["--zonesize=64k", "--zonerange=64k", "--zoneskip=192k"],
+        ["--zonesize=24k", "--zonerange=24k", "--zoneskip=300k"],
     ] {
         let options = [&["--rw=read", "--size=1m", "--bs=4k", "--zonemode=strided"], &sizes[..]].concat();
         let [theirs, own] = both(&scratch, &options);

@@ -185,8 +185,8 @@ impl Runner {
     pub(crate) fn new(context: &Context, parts: Parts) -> Runner {
         let Parts { spec, index, board, target, paths, regions, notes, backend, losses, start, renew, forget } = parts;
         let checker = spec.verify.as_ref().map(|verify| match spec.reach.mix.changes_data() {
-            true => Checker::new(verify, spec.seed),
-            false => Checker::of_another(verify),
+            true => Checker::new(verify, spec.seed, &spec.reach),
+            false => Checker::of_another(verify, &spec.reach),
         });
         Runner {
             stream: JobStream::new(&spec, &regions, start),

@@ -4,7 +4,7 @@ use super::header::{self, Identity, Wrong};
 use block::Time;
 use stats::job::VerifyOutcome;
 use std::collections::{BTreeMap, VecDeque};
-use workload::job::{Direction, Hash, JobDraft, JobNext, JobSpec, JobStream, Region, Verify};
+use workload::job::{BlockCoverage, Direction, Hash, JobDraft, JobNext, JobSpec, JobStream, Reach, Region, Verify};
 
 /// Why a round of checking begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +32,7 @@ pub(crate) struct Checker {
     /// The seed that headers must have; 0 accepts any.
     expected_seed: u64,
     generation: u64,
-    /// Every write that is not checked yet, oldest first, minus those that were replaced.
+    /// Every write that is not checked yet, minus those that were replaced.
     written: Vec<Written>,
     /// Blocks still to be read back in this round.
     queue: VecDeque<Written>,
@@ -44,6 +44,8 @@ pub(crate) struct Checker {
     since: u64,
     /// The number of the last write that was considered for a trim.
     considered: u64,
+    /// Whether blocks are checked in the order of their places instead of their writes.
+    by_place: bool,
     pub(crate) outcome: VerifyOutcome,
 }
 
@@ -51,12 +53,15 @@ pub(crate) struct Checker {
 const SORT_OUT_FROM: usize = 1 << 20;
 
 impl Checker {
-    /// A checker for a job that has `verify`.
-    pub(crate) fn new(verify: &Verify, seed: u64) -> Checker {
+    /// A checker for a job that writes with `verify`. As in fio, blocks are checked in the order of
+    /// their places, unless each random offset occurs once: then in the order of their writes.
+    pub(crate) fn new(verify: &Verify, seed: u64, reach: &Reach) -> Checker {
+        let is_mapped = reach.order.is_random() && reach.coverage == BlockCoverage::Once;
         Checker {
             verify: verify.clone(),
             seed,
             expected_seed: seed,
+            by_place: !is_mapped,
             generation: 0,
             written: Vec::new(),
             queue: VecDeque::new(),
@@ -69,8 +74,8 @@ impl Checker {
     }
 
     /// A checker for a job that reads what another job wrote, whose seed it does not know.
-    pub(crate) fn of_another(verify: &Verify) -> Checker {
-        Checker { expected_seed: 0, ..Checker::new(verify, 0) }
+    pub(crate) fn of_another(verify: &Verify, reach: &Reach) -> Checker {
+        Checker { expected_seed: 0, ..Checker::new(verify, 0, reach) }
     }
 
     /// Queues what an earlier run of the same job wrote, by replaying its stream: the known number
@@ -83,12 +88,19 @@ impl Checker {
             (again.ending.time_based, again.ending.loops) = (false, 1);
         }
         let mut stream = JobStream::new(&again, regions, Time::ZERO);
+        let mut pass_began = 0;
         while self.generation < most {
             match stream.next(Time::ZERO) {
                 JobNext::Issue(draft) if draft.direction == Direction::Write => _ = self.note(&draft),
                 JobNext::Issue(_) | JobNext::Flush { .. } => {}
-                JobNext::PassOver if stream.next_pass() => {}
-                JobNext::PassOver | JobNext::NotBefore(_) | JobNext::Done => break,
+                JobNext::PassOver => {
+                    stream.count_read_back(self.read_back_since(pass_began));
+                    pass_began = self.generation;
+                    if !stream.next_pass() {
+                        break;
+                    }
+                }
+                JobNext::NotBefore(_) | JobNext::Done => break,
             }
         }
         if spec.ending.time_based && self.verify.written.is_none() {
@@ -98,6 +110,15 @@ impl Checker {
             // Which blocks were trimmed follows from the numbers of their writes.
             self.considered = self.generation;
         }
+    }
+
+    /// Bytes that the earlier run read back after a pass: those of the writes after `generation`.
+    fn read_back_since(&mut self, generation: u64) -> u64 {
+        if self.verify.backlog == 0 {
+            self.sort_out();
+        }
+        let of_pass = self.written.iter().filter(|written| written.generation > generation);
+        of_pass.map(|written| u64::from(written.len)).sum()
     }
 
     /// Records a write that is about to be made; returns its number.
@@ -182,6 +203,9 @@ impl Checker {
             return;
         }
         self.since = 0;
+        if self.by_place {
+            self.written.sort_by_key(|written| (written.file, written.at));
+        }
         let batch = match (round, self.verify.backlog_batch) {
             (Round::Last, _) | (_, 0) => self.written.len(),
             (Round::Due, batch) => self.written.len().min(batch as usize),
@@ -256,6 +280,8 @@ impl Checker {
     /// Removes writes that later ones replaced, even in part: such a block has lost its header, or
     /// its checksum no longer matches.
     fn sort_out(&mut self) {
+        // A batch may have left the others in the order of their places.
+        self.written.sort_by_key(|written| written.generation);
         let mut covered: BTreeMap<(u32, u64), u64> = BTreeMap::new();
         let mut kept: Vec<Written> = Vec::with_capacity(self.written.len());
         for written in self.written.drain(..).rev() {
@@ -291,7 +317,7 @@ mod tests {
     use workload::job::TrimChecks;
 
     fn checker(writes: &[(u64, u32)]) -> Vec<(u64, u64)> {
-        let mut checker = Checker::new(&Verify::default(), 1);
+        let mut checker = Checker::new(&Verify::default(), 1, &Reach::default());
         for &(at, len) in writes {
             checker.note(&JobDraft { direction: Direction::Write, file: 0, at, len, due: Time::ZERO });
         }
@@ -304,10 +330,11 @@ mod tests {
         checker.note(&draft);
     }
 
-    /// A backlog is checked batch by batch, the oldest first, and the rest at the end.
+    /// A backlog is checked batch by batch, and the rest at the end.
     #[test]
-    fn a_batch_is_the_oldest_of_the_backlog() {
-        let mut checker = Checker::new(&Verify { backlog: 4, backlog_batch: 3, ..Verify::default() }, 1);
+    fn a_backlog_is_checked_in_batches() {
+        let mut checker =
+            Checker::new(&Verify { backlog: 4, backlog_batch: 3, ..Verify::default() }, 1, &Reach::default());
         let round = |checker: &mut Checker, round| {
             checker.begin(round);
             std::iter::from_fn(|| checker.next(0)).map(|(_, written)| written.at / 10).collect::<Vec<_>>()
@@ -323,7 +350,7 @@ mod tests {
     /// Without a backlog a round has all writes since the round before.
     #[test]
     fn what_was_checked_is_not_checked_again() {
-        let mut checker = Checker::new(&Verify::default(), 1);
+        let mut checker = Checker::new(&Verify::default(), 1, &Reach::default());
         for first in [0, 3] {
             (first..first + 3).for_each(|block| write(&mut checker, block));
             checker.begin(Round::Last);
@@ -339,7 +366,7 @@ mod tests {
     fn some_blocks_are_given_back_before_they_are_read() {
         for expect_zeroes in [false, true] {
             let trims = TrimChecks { percent: 30, expect_zeroes, backlog: 0 };
-            let mut checker = Checker::new(&Verify { trims, ..Verify::default() }, 7);
+            let mut checker = Checker::new(&Verify { trims, ..Verify::default() }, 7, &Reach::default());
             (0..1000).for_each(|block| write(&mut checker, block));
             checker.begin(Round::Last);
             let mut trimmed = 0;
@@ -362,7 +389,7 @@ mod tests {
 
     #[test]
     fn the_newest_of_each_place_is_checked() {
-        assert_eq!(checker(&[(0, 10), (10, 10), (0, 10)]), [(10, 2), (0, 3)]);
+        assert_eq!(checker(&[(0, 10), (10, 10), (0, 10)]), [(0, 3), (10, 2)]);
         // The third write covers half of both others.
         assert_eq!(checker(&[(0, 10), (10, 10), (5, 10)]), [(5, 3)]);
         // A block that a write replaced in part is removed even if that write was itself replaced.

@@ -82,7 +82,7 @@ pub struct Verify {
     pub fatal: bool,
     /// Number of writes after which the backlog is checked; 0 means only at the end of a pass.
     pub backlog: u64,
-    /// Number of blocks to check then, oldest first; 0 means all.
+    /// Number of blocks to check then; 0 means all.
     pub backlog_batch: u64,
     /// Offset of the header within its interval, in bytes.
     pub header_at: u32,

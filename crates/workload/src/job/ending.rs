@@ -9,6 +9,9 @@ pub struct Ending {
     /// Amount of data in each loop. `None` means the length of the region, which percentages also
     /// refer to.
     pub amount: Option<Amount>,
+    /// Ends a loop at the end of the region even if `amount` was not reached. Otherwise the region
+    /// is used again until it is.
+    pub ends_with_region: bool,
     /// Number of requests in each loop.
     pub requests: Option<u64>,
     /// Number of loops; 0 counts as 1.

@@ -14,7 +14,7 @@
 use super::ranks::Ranks;
 use super::sizes::Sizes;
 use super::walk::{Region, Walk};
-use super::{Direction, JobSpec, Mix, Pace, PerDirection, Replay, ReplayAsk, Turns};
+use super::{BlockCoverage, Direction, JobSpec, Mix, Pace, PerDirection, Replay, ReplayAsk, Turns};
 use crate::chance::Chance;
 use crate::due::Due;
 use block::{Bytes, Time};
@@ -95,11 +95,22 @@ struct Pass {
     left: Option<u32>,
     /// Whether the engine has something to do between passes.
     stops: bool,
+    /// If what is written is read back: how much is transferred before no further pass begins.
+    quota: Option<Quota>,
     /// Each pass has new files, and begins at their start.
     renews: bool,
     /// It goes on within the way where the pass before stopped, and so beyond the end of that way.
     began_within: bool,
     over: bool,
+}
+
+/// How much a job transfers that reads back what it wrote. As in fio, reading back counts, and a
+/// rest that is smaller than a block is left out.
+#[derive(Clone, Debug)]
+struct Quota {
+    bytes: u64,
+    moved: u64,
+    largest_block: u64,
 }
 
 /// Chooses the file of the next request.
@@ -149,7 +160,7 @@ impl JobStream {
     #[inline]
     pub fn next(&mut self, now: Time) -> JobNext {
         if self.pass.over && !self.begin_pass() {
-            return if self.pass.left == Some(0) { JobNext::Done } else { JobNext::PassOver };
+            return if self.pass.is_last() { JobNext::Done } else { JobNext::PassOver };
         }
         if self.recorded.is_some() {
             return self.next_recorded(now);
@@ -174,9 +185,16 @@ impl JobStream {
         self.made(JobDraft { direction, file, at, len, due })
     }
 
+    /// Counts bytes that were read back to check what was written.
+    pub fn count_read_back(&mut self, bytes: u64) {
+        if let Some(quota) = &mut self.pass.quota {
+            quota.moved += bytes;
+        }
+    }
+
     /// Begins the pass after a [`JobNext::PassOver`]; false if that was the last pass.
     pub fn next_pass(&mut self) -> bool {
-        if self.pass.left == Some(0) {
+        if self.pass.is_last() {
             return false;
         }
         self.pass.stops = false;
@@ -235,7 +253,7 @@ impl JobStream {
 
     /// Requests that are due by `now` and not made yet.
     pub fn overdue(&self, now: Time) -> u64 {
-        if self.pass.over && self.pass.left == Some(0) {
+        if self.pass.over && self.pass.is_last() {
             return 0;
         }
         if let Some(recorded) = &self.recorded {
@@ -262,6 +280,9 @@ impl JobStream {
         }
         pass.bytes += u64::from(draft.len);
         pass.requests += 1;
+        if let Some(quota) = &mut pass.quota {
+            quota.moved += u64::from(draft.len);
+        }
         pass.over = pass.bytes >= pass.budget || pass.requests >= pass.requests_most;
         JobNext::Issue(draft)
     }
@@ -269,10 +290,10 @@ impl JobStream {
     /// Begins the next pass if there is one and nothing is to be done before it.
     fn begin_pass(&mut self) -> bool {
         let pass = &mut self.pass;
-        if pass.left == Some(0) || pass.stops {
+        if pass.is_last() || pass.stops {
             return false;
         }
-        pass.left = pass.left.map(|left| left - 1);
+        pass.left = pass.left.map(|left| left.saturating_sub(1));
         (pass.bytes, pass.requests, pass.over) = (0, 0, false);
         // A pass that ended within the way, by its bytes or requests, would else ask for the same
         // few places over and over.
@@ -327,7 +348,8 @@ impl JobStream {
         loop {
             let Some(file) = self.chooser.next(&mut self.chance) else {
                 let pass = &self.pass;
-                let goes_on = pass.given || pass.began_within || pass.left.is_none() && !pass.stops;
+                let goes_on =
+                    pass.given || pass.quota.is_none() && pass.began_within || pass.left.is_none() && !pass.stops;
                 if !goes_on || restarted {
                     return None;
                 }
@@ -361,22 +383,39 @@ impl Recorded {
 impl Pass {
     fn new(spec: &JobSpec, regions: &[Region]) -> Pass {
         let ending = &spec.ending;
-        let least = u64::from(spec.reach.least_block()).max(1);
-        let whole: u64 = regions.iter().map(|region| region.len / least * least).sum();
+        let whole: u64 = regions.iter().map(|region| region.len).sum();
+        let amount = ending.amount.map(|amount| amount.of(Bytes(whole)).0.max(1));
         let passes = ending.loops.max(1);
         let endless = ending.time_based && ending.runtime.is_some();
+        let reads_back = spec.verify.as_ref().is_some_and(|verify| verify.reads_back);
+        let has_quota = reads_back && !endless && ending.requests.is_none() && spec.replay.is_none();
+        let quota = has_quota.then(|| Quota {
+            bytes: amount.unwrap_or(whole),
+            moved: 0,
+            largest_block: u64::from(spec.reach.most_block()),
+        });
+        // What was written is read back at the end of the region at the latest, if it has one.
+        let has_end = !spec.reach.order.is_random() || spec.reach.coverage == BlockCoverage::Once;
+        let longest = if has_quota && has_end { whole } else { u64::MAX };
         Pass {
             bytes: 0,
             requests: 0,
-            budget: ending.amount.map_or(whole, |amount| amount.of(Bytes(whole)).0).max(1),
-            given: ending.amount.is_some(),
+            budget: amount.unwrap_or(whole).min(longest).max(1),
+            given: ending.amount.is_some() && !ending.ends_with_region && !has_quota,
             requests_most: ending.requests.unwrap_or(u64::MAX),
             left: if endless { None } else { Some(passes - 1) },
-            stops: spec.verify.as_ref().is_some_and(|verify| verify.reads_back) || spec.layout.renew,
+            stops: reads_back || spec.layout.renew,
+            quota,
             renews: spec.layout.renew,
             began_within: false,
             over: ending.requests == Some(0),
         }
+    }
+
+    /// Whether no pass follows.
+    fn is_last(&self) -> bool {
+        let is_reached = |quota: &Quota| quota.moved.saturating_add(quota.largest_block) > quota.bytes;
+        self.left == Some(0) && self.quota.as_ref().is_none_or(is_reached)
     }
 }
 

@@ -17,6 +17,22 @@ pub struct Region {
     pub beyond: u64,
 }
 
+impl Region {
+    /// The length of the file.
+    fn end_of_file(self) -> u64 {
+        self.start.saturating_add(self.len).saturating_add(self.beyond)
+    }
+}
+
+/// How far a sequential walk may go from where it began, in bytes.
+#[derive(Clone, Copy, Debug)]
+struct Reachable {
+    /// To the end of the region, or as far with strides.
+    len: u64,
+    /// To the end of the file.
+    rest: u64,
+}
+
 /// Walks through the region of one file. Offsets are relative to the region's start.
 #[derive(Clone, Debug)]
 pub(crate) struct Walk {
@@ -113,8 +129,9 @@ impl Walk {
         walk
     }
 
-    /// Whether it has ended: after the last block of a sequential order, or once each block was
-    /// visited. It never ends if offsets may repeat, or piece by piece.
+    /// Whether it is known to have ended: after the last block of a sequential order, or once each
+    /// block was visited. It never ends if offsets may repeat; piece by piece it ends only when a
+    /// request does not fit.
     pub(crate) fn is_over(&self) -> bool {
         let is_through = |map: &Once| match map {
             Once::Order { order, .. } => order.is_over(),
@@ -180,60 +197,85 @@ impl Walk {
         self.next_in_region(direction, len, chance)
     }
 
-    /// Moves on to the next piece if enough was transferred in this one. A walk that ends within a
-    /// piece restarts, so pieces never end; the pass ends by its bytes.
+    /// Moves on to the next piece if enough was transferred in this one, as fio does. Pieces follow
+    /// each other to the end of the file, which may lie beyond the region: the region's length is
+    /// how much a pass transfers. A sequential walk ends with a last piece that the end of the file
+    /// cuts short; random offsets skip such a piece.
     fn next_in_piece(&mut self, direction: Direction, len: u32, chance: &mut Chance) -> Option<(u64, u32)> {
-        let Pieces { whole, strides, moved } = self.strides.as_mut()?;
+        let pieces = self.strides.as_mut()?;
+        let (whole, strides) = (pieces.whole, pieces.strides);
         let range = strides.range.min(whole.len);
-        let is_through = self.region.len < range && self.cursor.iter().any(|(_, &at)| at >= self.region.len);
-        if *moved >= strides.bytes || is_through {
-            *moved = 0;
+        if pieces.moved >= strides.bytes {
+            pieces.moved = 0;
             let next = self.region.start.saturating_add(strides.range).saturating_add(strides.skip);
-            let left = (whole.start + whole.len).saturating_sub(next);
-            // As in fio, a sequential last piece may be shorter; a random one must be whole.
-            let least = if self.order.is_random() { range } else { self.least };
-            self.region.start = if left >= least { next } else { whole.start };
-            self.region.len = if left >= least { range.min(left) } else { range };
+            let least = if self.order.is_random() { range } else { 1 };
+            let has_room = next.saturating_add(least) <= whole.end_of_file();
+            self.region.start = if has_room { next } else { whole.start };
             self.begin(chance);
         }
-        let mut found = self.next_in_region(direction, len, chance);
-        if found.is_none() {
-            self.begin(chance);
-            found = self.next_in_region(direction, len, chance);
-        }
-        let moved = found.map_or(0, |(_, len)| u64::from(len));
+        let found = match self.order {
+            Order::Sequential { hole } => {
+                if self.cursor[direction] >= range {
+                    self.cursor[direction] = 0;
+                }
+                let reachable = Reachable { len: whole.len, rest: whole.end_of_file() - self.region.start };
+                self.follow(direction, u64::from(len), hole, reachable)
+            }
+            Order::Random { .. } => self.next_random(direction, len, chance).or_else(|| {
+                self.begin(chance);
+                self.next_random(direction, len, chance)
+            }),
+        };
+        let (at, len) = found?;
         if let Some(pieces) = &mut self.strides {
-            pieces.moved += moved;
+            pieces.moved += len;
         }
-        found
+        Some((self.region.start + at, len as u32))
     }
 
     #[inline]
     fn next_in_region(&mut self, direction: Direction, len: u32, chance: &mut Chance) -> Option<(u64, u32)> {
-        let wanted = u64::from(len);
         let (at, len) = match self.order {
-            Order::Sequential { hole } => self.follow(direction, wanted, hole)?,
-            Order::Random { run: 1, .. } if self.random_percent[direction] >= 100 => {
-                self.jump(direction, wanted, chance)?
+            Order::Sequential { hole } => {
+                let Region { len: whole, beyond, .. } = self.region;
+                let reachable = Reachable { len: whole, rest: whole.saturating_add(beyond) };
+                self.follow(direction, u64::from(len), hole, reachable)?
             }
-            Order::Random { run, same } => self.jump_or_follow(direction, wanted, run, same, chance)?,
+            Order::Random { .. } => self.next_random(direction, len, chance)?,
         };
         Some((self.region.start + at, len as u32))
     }
 
+    #[inline]
+    fn next_random(&mut self, direction: Direction, len: u32, chance: &mut Chance) -> Option<(u64, u64)> {
+        let wanted = u64::from(len);
+        match self.order {
+            Order::Random { run: 1, .. } if self.random_percent[direction] >= 100 => {
+                self.jump(direction, wanted, chance)
+            }
+            Order::Random { run, same } => self.jump_or_follow(direction, wanted, run, same, chance),
+            Order::Sequential { .. } => None,
+        }
+    }
+
     /// The next offset of a sequential order, as in fio. The walk ends at the end of the file. A
     /// step beyond the file wraps to the region's start, and a step back before the region's start
-    /// wraps to its end. The first request is at the region's start; going backwards in a region
-    /// that begins within the file it is near the end, by an offset that fio counts from the file's
-    /// start.
+    /// wraps to its end. The first request is at the region's start. In a region that begins within
+    /// the file, fio counts two offsets from the file's start and uses them in the region: the
+    /// first one when going backwards, and the one that a step beyond the file wraps to.
     ///
     /// ```text
     ///   blocks of 4, holes of 8, a file of 64:  0 12 24 36 48 60 end     holes of 12:  0 16 32 48 0 16 …
     /// ```
-    fn follow(&mut self, direction: Direction, wanted: u64, hole: i64) -> Option<(u64, u64)> {
-        let Region { start, len, beyond } = self.region;
+    fn follow(
+        &mut self,
+        direction: Direction,
+        wanted: u64,
+        hole: i64,
+        Reachable { len, rest }: Reachable,
+    ) -> Option<(u64, u64)> {
+        let start = self.region.start;
         let mut last = self.cursor[direction];
-        let rest = len.saturating_add(beyond);
         if last >= rest {
             return None;
         }
@@ -245,11 +287,11 @@ impl Walk {
             // fio compares an offset within the region with the size of the file.
             at = last.checked_add_signed(hole).filter(|&at| at < rest.saturating_add(start));
             if at.is_none() {
-                at = if hole > 0 { Some(0) } else { len.checked_add_signed(hole) };
+                at = if hole > 0 { Some(start) } else { len.checked_add_signed(hole) };
             }
         }
         let at = at?;
-        let left = len.saturating_sub(at);
+        let left = len.min(rest).saturating_sub(at);
         // A rest that is too short is cut to whole smallest blocks.
         let len = if left >= wanted { wanted } else { left / self.least * self.least };
         if len == 0 {

@@ -49,13 +49,15 @@ fn a_hole_is_left_out_and_a_negative_one_goes_backwards() {
     }
 }
 
-/// The region's size in KiB, and where fio 3.33 read: the number of 4 KiB blocks in each stretch of
-/// 64 KiB.
+/// The region's size in KiB, and where fio 3.33 read with an `io_size` of 4 MiB: the number of 4
+/// KiB blocks in each stretch of 64 KiB. Without an `io_size` fio ends at a last piece that the
+/// file's end cuts short.
 #[test]
 fn the_last_piece_may_be_cut_short_as_in_fio() {
     for (size, last) in [(1024, 16), (1000, 10), (984, 6)] {
         let spec = spec(|spec| {
             spec.reach.strides = Some(Strides { range: 128 << 10, bytes: 64 << 10, skip: 64 << 10 });
+            spec.ending.amount = Some(Amount::Bytes(Bytes::mib(4)));
         });
         let mut found: Vec<(u64, u32)> = Vec::new();
         for draft in all(&spec, &[Region { start: 0, len: size << 10, beyond: 0 }], 110) {
@@ -65,6 +67,70 @@ fn the_last_piece_may_be_cut_short_as_in_fio() {
             }
         }
         assert_eq!(found[..7], [(0, 16), (3, 16), (6, 16), (9, 16), (12, 16), (15, last), (0, found[6].1)], "{size}");
+        let once = JobSpec { ending: Ending::default(), ..spec };
+        // A whole last piece is followed by the first one, until the region's bytes were read.
+        let blocks = if last == 16 { 256 } else { 80 + last };
+        assert_eq!(blocks_of(&once, Region { len: size << 10, ..Region::default() }).len(), blocks as usize, "{size}");
+    }
+}
+
+/// Pieces of 16 KiB, 16 KiB apart, in blocks of 4 KiB, as fio 3.33 wrote them. They go on behind
+/// the region in a longer file. A hole may lead out of a piece, and one that leads out of the file
+/// ends the job.
+#[test]
+fn pieces_and_holes_as_in_fio() {
+    let spec = |hole: i64, bytes: u64, skip: u64| {
+        spec(|spec| {
+            spec.reach.order = Order::Sequential { hole: hole << 10 };
+            spec.reach.strides = Some(Strides { range: 16 << 10, bytes: bytes << 10, skip: skip << 10 });
+        })
+    };
+    let region = Region { len: 64 << 10, ..Region::default() };
+    let longer = Region { beyond: 64 << 10, ..region };
+    let from_16 = Region { start: 16 << 10, beyond: 48 << 10, ..region };
+    for (spec, region, expected) in [
+        (spec(0, 16, 16), longer, vec![0, 4, 8, 12, 32, 36, 40, 44, 64, 68, 72, 76, 96, 100, 104, 108]),
+        (spec(0, 16, 20), from_16, vec![16, 20, 24, 28, 52, 56, 60, 64, 88, 92, 96, 100, 124]),
+        (spec(4, 16, 16), region, vec![0, 8, 16, 0, 32, 40, 48, 32, 0, 8, 16, 0, 32, 40, 48, 32]),
+        (spec(12, 8, 8), region, vec![0, 16, 24, 40, 48]),
+    ] {
+        let places: Vec<u64> = blocks_of(&spec, region).iter().map(|at| at >> 10).collect();
+        assert_eq!(places, expected);
+    }
+}
+
+/// With a check of what was written, a pass ends at the end of the region, and passes follow until
+/// the bytes written and read back are those of the region, or `io_size`, as in fio 3.33. Holes of
+/// 12 KiB in 64 KiB from 16 KiB on make passes of 16 KiB.
+#[test]
+fn reading_back_counts_as_in_fio() {
+    for (hole, amount, passes) in
+        [(12, None, 2), (12, Some(128), 4), (4, None, 1), (4, Some(128), 2), (0, Some(128), 1), (0, Some(32), 1)]
+    {
+        let spec = spec(|spec| {
+            spec.reach.mix = Mix::Only(Direction::Write);
+            spec.reach.order = Order::Sequential { hole: hole << 10 };
+            spec.ending.amount = amount.map(|kib| Amount::Bytes(Bytes::kib(kib)));
+            spec.verify = Some(Verify::default());
+        });
+        let region = Region { start: 16 << 10, len: 64 << 10, beyond: 0 };
+        let mut stream = JobStream::new(&spec, &[region], Time::ZERO);
+        let (mut found, mut written) = (1, 0);
+        loop {
+            match stream.next(Time::ZERO) {
+                JobNext::Issue(draft) => written += u64::from(draft.len),
+                JobNext::PassOver => {
+                    stream.count_read_back(std::mem::take(&mut written));
+                    if !stream.next_pass() {
+                        break;
+                    }
+                    found += 1;
+                }
+                JobNext::Done => break,
+                next => panic!("{next:?}"),
+            }
+        }
+        assert_eq!(found, passes, "hole {hole}, amount {amount:?}");
     }
 }
 
@@ -82,6 +148,7 @@ fn holes_go_around_the_end_as_in_fio() {
         (64, 0, 64, 12, again(&[0, 16, 32, 48], 16)),
         (64, 0, 64, 20, again(&[0, 24, 48], 16)),
         (64, 0, 60, 12, again(&[0, 16, 32, 48], 15)),
+        (80, 16, 64, 100, [vec![16], vec![32; 15]].concat()),
         (64, 0, 64, 4, again(&[0, 8, 16, 24, 32, 40, 48, 56], 16)),
         (64, 0, 32, -12, vec![0, 20, 12, 4, 20, 12, 4, 20]),
         (64, 32, 32, -8, vec![32, 56, 52, 48, 44, 40, 36, 32]),
@@ -280,6 +347,11 @@ fn loops_repeat_and_a_time_based_job_goes_on() {
         spec.ending.runtime = Some(block::Span::SECOND);
     });
     assert_eq!(all(&endless, &[REGION], 5000).len(), 5000);
+}
+
+/// The first bytes of all requests of a job.
+fn blocks_of(spec: &JobSpec, region: Region) -> Vec<u64> {
+    all(spec, &[region], 1000).iter().map(|draft| draft.at).collect()
 }
 
 /// The blocks of 4 KiB that a job asks for in a region of `len` bytes, at most `most`.

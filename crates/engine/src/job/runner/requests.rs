@@ -447,6 +447,9 @@ impl Runner {
                 }
                 return;
             }
+            if direction == Direction::Read {
+                self.stream.count_read_back(u64::from(written.len));
+            }
             self.count_in_flow();
         }
     }
