@@ -27,6 +27,7 @@ mod runner;
 mod search;
 mod simulated;
 mod site;
+mod site_error;
 mod slots;
 mod stage;
 mod steady;

@@ -2,8 +2,9 @@
 
 use super::prepared::Prepared;
 use super::site::{Ahead, Site, survey, writes};
+use super::site_error::{SiteError, lines};
 use super::stage::{RunSettings, Watch};
-use block::Span;
+use block::{Bytes, Span};
 use storage::{Consent, Place};
 use workload::job::{EngineKind, JobPlace, JobSpec, WriteSync};
 
@@ -79,7 +80,8 @@ fn surveyed(
     let is_named = settings.destroy.contains(&spec.name);
     let consent = if is_named { consent.clone().to_all() } else { consent.clone() };
     let survey = survey(&spec, &consent, ahead).and_then(|sites| {
-        let forbidden: Vec<String> = sites.iter().filter(|_| settings.read_only).filter_map(Site::forbidden).collect();
+        let forbidden: Vec<SiteError> =
+            sites.iter().filter(|_| settings.read_only).filter_map(Site::forbidden).collect();
         if forbidden.is_empty() { Ok(sites) } else { Err(forbidden) }
     });
     match survey {
@@ -87,31 +89,8 @@ fn surveyed(
             notes.extend(sites.iter().filter_map(Site::shortage));
             Ok(Prepared { spec, index, sites, notes, trouble: None })
         }
-        Err(lines) => Err(folded(lines).into_iter().map(|line| format!("{}: {line}", spec.name)).collect()),
+        Err(errors) => Err(lines(&errors).into_iter().map(|line| format!("{}: {line}", spec.name)).collect()),
     }
-}
-
-/// Merges lines that report the same problem for many files into one for the first. A line begins
-/// with its file.
-fn folded(lines: Vec<String>) -> Vec<String> {
-    let wrong = |line: &str| match line.split_once(": ") {
-        Some((file, wrong)) => wrong.replace(file, ""),
-        None => line.to_owned(),
-    };
-    let mut kinds: Vec<(String, String, usize)> = Vec::new();
-    for line in lines {
-        let kind = wrong(&line);
-        match kinds.iter_mut().find(|(known, ..)| *known == kind) {
-            Some((.., more)) => *more += 1,
-            None => kinds.push((kind, line, 0)),
-        }
-    }
-    let said = |(_, line, more): (String, String, usize)| match more {
-        0 => line,
-        1 => format!("{line} (so is 1 more file)"),
-        more => format!("{line} (so are {more} more files)"),
-    };
-    kinds.into_iter().map(said).collect()
 }
 
 fn lay_out(job: &mut Prepared, watch: &mut dyn Watch) -> Result<(), String> {
@@ -140,11 +119,9 @@ fn objections(spec: &JobSpec, settings: &RunSettings) -> Vec<String> {
     let mut note = |what: String| found.push(format!("{}: {what}", spec.name));
     let reach = &spec.reach;
     if reach.least_block() == 0 || reach.most_block() > BLOCK_MOST {
-        note(format!(
-            "bs: must be from 1 to {BLOCK_MOST} bytes, got {} to {}",
-            reach.least_block(),
-            reach.most_block()
-        ));
+        let [most, least, largest] =
+            [BLOCK_MOST, reach.least_block(), reach.most_block()].map(|bytes| Bytes(u64::from(bytes)));
+        note(format!("bs: must be from 1 B to {most}, got {least} to {largest}"));
     }
     if spec.logs.interval == Span::ZERO {
         note("the interval of logs must be above zero".into());
@@ -172,18 +149,4 @@ pub(super) fn adjusted(spec: &JobSpec) -> (JobSpec, Vec<String>) {
         notes.push("O_SYNC is done as O_DSYNC: data and what is needed to find it are durable after each write".into());
     }
     (spec, notes)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_wrong_with_many_files_is_said_once() {
-        let name = |file: &str| format!("{file}: is held; name {file} twice");
-        assert_eq!(folded(vec![name("x.0"), name("x.1")]), [format!("{} (so is 1 more file)", name("x.0"))]);
-        let lines = ["x.0: bs: too large", "x.1: is a folder", "x.2: bs: too large", "x.3: bs: too large"];
-        let said = folded(lines.map(str::to_owned).to_vec());
-        assert_eq!(said, ["x.0: bs: too large (so are 2 more files)", "x.1: is a folder"]);
-    }
 }

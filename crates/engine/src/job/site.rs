@@ -2,6 +2,7 @@
 //! is to be created.
 
 use super::room::Room;
+use super::site_error::SiteError;
 use super::stage::Watch;
 use block::Bytes;
 use std::collections::BTreeMap;
@@ -50,22 +51,22 @@ pub(crate) fn writes(spec: &JobSpec) -> bool {
 }
 
 /// Checks all places of a job without changing anything.
-pub(crate) fn survey(spec: &JobSpec, consent: &Consent, ahead: &mut Ahead) -> Result<Vec<Site>, Vec<String>> {
+pub(crate) fn survey(spec: &JobSpec, consent: &Consent, ahead: &mut Ahead) -> Result<Vec<Site>, Vec<SiteError>> {
     match &spec.place {
         workload::job::JobPlace::Null { size } => {
-            let permit = Permit::ask(&Place::Nothing(*size), Intent::Read).map_err(|error| vec![error.to_string()])?;
+            let permit = Permit::ask(&Place::Nothing(*size), Intent::Read).map_err(|error| vec![error.into()])?;
             let region = Region { len: size.0, ..Region::default() };
             Ok(vec![Site { file: FileSpec::default(), permit, region, plan: None }])
         }
         workload::job::JobPlace::Named { name, region } => {
-            Site::survey_named(name, region, spec, consent, ahead).map(|site| vec![site]).map_err(|line| vec![line])
+            Site::survey_named(name, region, spec, consent, ahead).map(|site| vec![site]).map_err(|error| vec![error])
         }
         workload::job::JobPlace::Files(files) => {
             let (mut sites, mut wrong) = (Vec::with_capacity(files.len()), Vec::new());
             for file in files {
                 match Site::survey(file, spec, consent, ahead) {
                     Ok(site) => sites.push(site),
-                    Err(line) => wrong.push(line),
+                    Err(error) => wrong.push(error),
                 }
             }
             if wrong.is_empty() { Ok(sites) } else { Err(wrong) }
@@ -80,24 +81,24 @@ impl Site {
         spec: &JobSpec,
         consent: &Consent,
         ahead: &mut Ahead,
-    ) -> Result<Site, String> {
+    ) -> Result<Site, SiteError> {
         // Plain paths are not accepted here, since files are loaded as files.
         let place = match Place::parse(name) {
             Ok(Place::Path(_)) => Place::nbd(name),
             place => place,
         };
-        let place = place.map_err(|line| format!("uri: {line}"))?;
+        let place = place.map_err(|line| SiteError::Named(format!("uri: {line}")))?;
         let intent = if writes(spec) { Intent::Write(consent) } else { Intent::Read };
-        let permit = Permit::ask(&place, intent).map_err(|error| error.to_string())?;
-        let region = region(file, spec, permit.size())?;
+        let permit = Permit::ask(&place, intent)?;
+        let region = region(file, spec, permit.size()).map_err(SiteError::Named)?;
         let site = Site { file: file.clone(), permit, region, plan: None };
         site.check_alignment(spec, ahead)?;
         Ok(site)
     }
 
-    fn survey(file: &FileSpec, spec: &JobSpec, consent: &Consent, ahead: &mut Ahead) -> Result<Site, String> {
+    fn survey(file: &FileSpec, spec: &JobSpec, consent: &Consent, ahead: &mut Ahead) -> Result<Site, SiteError> {
         let path = &file.path;
-        let at = |line: &dyn std::fmt::Display| format!("{}: {line}", path.display());
+        let of_file = |problem: String| SiteError::File { file: path.clone(), problem };
         let about = std::fs::metadata(path).ok();
         let is_special = about.as_ref().is_some_and(|about| !about.is_file());
         let is_planned = ahead.files.contains_key(path);
@@ -121,21 +122,21 @@ impl Site {
             Intent::Read
         };
         let permit = Permit::ask(&Place::Path(path.clone()), intent).map_err(|error| match (&error, plan, there) {
-            (OpenError::Refused(_), Some(plan), Some(there)) if !writes(spec) => at(&format!(
+            (OpenError::Refused(_), Some(plan), Some(there)) if !writes(spec) => of_file(format!(
                 "has {}, the job reads {}, and seawall did not lay it out, so it is not extended; lower size=",
                 Bytes(there),
                 Bytes(plan.len)
             )),
-            _ => error.to_string(),
+            _ => error.into(),
         })?;
         if permit.kind() == PlaceKind::Missing && !is_planned {
-            may_be_made(&file, spec).map_err(|line| at(&line))?;
+            may_be_made(&file, spec).map_err(|rule| of_file(rule.to_owned()))?;
         }
         let whole = match permit.kind() {
             PlaceKind::Device => permit.size(),
             _ => Bytes(planned.written),
         };
-        let region = region(&file, spec, whole).map_err(|line| at(&line))?;
+        let region = region(&file, spec, whole).map_err(of_file)?;
         let site = Site { file, permit, region, plan };
         site.check_alignment(spec, ahead)?;
         if plan.is_some() || planned.written > planned.laid_out {
@@ -147,13 +148,13 @@ impl Site {
         Ok(site)
     }
 
-    fn check_alignment(&self, spec: &JobSpec, ahead: &mut Ahead) -> Result<(), String> {
+    fn check_alignment(&self, spec: &JobSpec, ahead: &mut Ahead) -> Result<(), SiteError> {
         let cache = if spec.direct { Caching::Direct } else { Caching::Page };
         let folder = self.permit.path().and_then(|path| path.parent()).map(Path::to_owned).unwrap_or_default();
         let known = ahead.alignments.get(&folder).filter(|_| spec.direct && self.permit.kind() == PlaceKind::Missing);
         let align = match known {
             Some(align) => *align,
-            None => self.permit.alignment(cache).map_err(|error| error.to_string())?,
+            None => self.permit.alignment(cache)?,
         };
         if spec.direct && self.permit.kind() == PlaceKind::Missing {
             ahead.alignments.insert(folder, align);
@@ -163,29 +164,24 @@ impl Site {
             return Ok(());
         }
         let how = if self.permit.path().is_none() { "requests to" } else { "direct I/O on" };
-        Err(format!(
-            "bs and offset: must be multiples of {align} for {how} {}, got {block} from {} on",
-            self.permit.place(),
-            self.region.start
-        ))
+        let place = self.permit.place().to_string();
+        Err(SiteError::Alignment { how, place, align, block, start: self.region.start })
     }
 
     /// Why it may not be used as it is; `None` if it may.
-    pub(crate) fn forbidden(&self) -> Option<String> {
-        let (plan, path) = (self.plan?, self.file.path.display());
-        Some(match self.permit.kind() {
+    pub(crate) fn forbidden(&self) -> Option<SiteError> {
+        let plan = self.plan?;
+        let problem = match self.permit.kind() {
             PlaceKind::Missing => {
-                format!(
-                    "{path}: is not there, and --readonly forbids making it; make it first, or leave --readonly out"
-                )
+                "is not there, and --readonly forbids making it; make it first, or leave --readonly out".into()
             }
             _ => format!(
-                "{path}: has {}, the job needs {}, and --readonly forbids making it longer; lower size=, or leave \
-                 --readonly out",
+                "has {}, the job needs {}, and --readonly forbids making it longer; lower size=, or leave --readonly out",
                 self.permit.size(),
                 Bytes(plan.len)
             ),
-        })
+        };
+        Some(SiteError::File { file: self.file.path.clone(), problem })
     }
 
     /// A note if a device or export is smaller than the job asks for.
