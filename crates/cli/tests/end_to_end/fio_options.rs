@@ -173,6 +173,11 @@ fn files_are_made_anew_for_each_loop() {
     assert_eq!(ended.code, Some(2), "{ended:?}");
     assert!(ended.err.contains("theirs: will not be removed: it is a file of 64 KiB"), "{}", ended.err);
     assert!(scratch.join("theirs").exists());
+    // A file of our own is not removed either with --readonly.
+    let ended = ours(&scratch, &["--name=u", "--rw=read", "--filename=f", "--unlink=1", "--readonly"]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.err.contains("u: unlink removes the files, and --readonly forbids that"), "{}", ended.err);
+    assert!(scratch.join("f").exists());
 }
 
 /// Commands run before and after the job, their output in fio's files; one that fails fails the

@@ -130,6 +130,8 @@ fn objections(spec: &JobSpec, settings: &RunSettings) -> Vec<String> {
         note("it writes, and --readonly forbids that; leave it out or make the job a reading one".into());
     } else if spec.layout.renew && settings.read_only {
         note("unlink_each_loop makes files anew, and --readonly forbids that; leave one of the two out".into());
+    } else if spec.layout.unlink && settings.read_only {
+        note("unlink removes the files, and --readonly forbids that; leave one of the two out".into());
     }
     if matches!(&spec.place, JobPlace::Files(files) if files.is_empty()) {
         note("it has no file; name one with filename= or directory=".into());
