@@ -342,8 +342,19 @@ impl Given {
             constants,
             seed: self.number("seed")?.unwrap_or(1),
         };
-        settings.check()?;
+        settings.check().map_err(|error| self.as_typed(error))?;
         Ok(settings)
+    }
+
+    /// The error with the value as it was typed, in the user's own unit.
+    fn as_typed(&self, error: SettingsError) -> SettingsError {
+        match error {
+            SettingsError::Range { option, rule, given } => {
+                let typed = self.one(option.trim_start_matches('-')).map(str::to_owned);
+                SettingsError::Range { option, rule, given: typed.unwrap_or(given) }
+            }
+            SettingsError::Ends { .. } => error,
+        }
     }
 
     fn steps(&self) -> Result<Steps, GrammarError> {

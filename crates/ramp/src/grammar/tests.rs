@@ -68,6 +68,10 @@ fn times_are_minutes_or_have_a_unit() {
     assert_eq!(runtime("90s"), Ok(Span::from_secs(90)));
     assert_eq!(runtime("1h"), Ok(Span::from_secs(3600)));
     assert!(runtime("1d").unwrap_err().to_string().contains("such as 90s"));
+    // A value out of range is repeated as it was typed.
+    let wrong = |text: &str| error(&format!("{NEEDED} --runtime {text}"));
+    assert_eq!(wrong("0"), "--runtime: must be between 1s and 7 days, got 0");
+    assert_eq!(wrong("800h"), "--runtime: must be between 1s and 7 days, got 800h");
     let cycle = parse(&format!("{NEEDED} --cycle 8")).unwrap().settings.unwrap().constants.cycle;
     assert_eq!(cycle, Span::from_secs(8));
 }
