@@ -1,9 +1,9 @@
-//! `--bandwidth-log`: the bandwidth of all jobs together over the time of the run, a file for each
+//! `--bandwidth-log`: the total bandwidth of all jobs over the time of the run, one file for each
 //! direction.
 //!
-//! Rows are those of a bandwidth log: milliseconds, KiB a second, direction, 0, 0. A job's slices
-//! begin when it began to be measured; the bytes of one that lies across two rows are divided
-//! between them by time.
+//! Rows are those of a bandwidth log: milliseconds, KiB/s, direction, 0, 0. A job's slices begin
+//! when its measuring began. The bytes of a slice that spans two rows are divided between them by
+//! time. As in fio, an interval that the end of the run cuts short has no row.
 
 use super::Report;
 use super::log::{LogFile, direction_number};
@@ -11,10 +11,10 @@ use block::Span;
 use stats::Direction;
 use std::fmt::Write as _;
 
-/// Length of the time of a row: fio's, half a second.
+/// The time that one row covers, as in fio.
 const ROW: Span = Span::from_millis(500);
 
-/// The most rows of a file: half a day and more, beyond which nothing is added.
+/// Maximum number of rows in a file: nearly 14 hours. Later bytes are left out.
 const ROWS_MAX: usize = 100_000;
 
 /// The three files.
@@ -24,13 +24,16 @@ pub(super) fn files(report: &Report<'_>) -> Vec<LogFile> {
 
 fn file(report: &Report<'_>, direction: Direction) -> LogFile {
     let mut rows: Vec<f64> = Vec::new();
+    let mut end_of_run = Span::ZERO;
     for (job, outcome) in report.invocation.jobs.iter().zip(report.outcomes) {
         let began = outcome.start + job.options.course.ending.ramp;
         for slice in &outcome.tape[direction].slices {
             let end = began + slice.end;
             add(&mut rows, end.saturating_sub(slice.length), end, slice.bytes);
         }
+        end_of_run = end_of_run.max(outcome.start + outcome.elapsed);
     }
+    rows.truncate(whole_rows(end_of_run));
     let mut text = String::new();
     let number = direction_number(direction);
     for (index, bytes) in rows.iter().enumerate() {
@@ -42,7 +45,12 @@ fn file(report: &Report<'_>, direction: Direction) -> LogFile {
     LogFile { path: format!("agg-{}_bw.log", direction.name()), text }
 }
 
-/// Adds bytes that were moved from `start` to `end`.
+/// The number of rows that end within a run of this length.
+fn whole_rows(run: Span) -> usize {
+    (run.as_nanos() / ROW.as_nanos()) as usize
+}
+
+/// Adds bytes that were transferred from `start` to `end`.
 fn add(rows: &mut Vec<f64>, start: Span, end: Span, bytes: u64) {
     let (start, end, row) = (start.as_nanos(), end.as_nanos(), ROW.as_nanos());
     let whole = (end - start).max(1) as f64;
@@ -65,11 +73,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn bytes_lie_in_the_rows_of_their_time() {
+    fn a_row_that_is_cut_short_is_left_out() {
+        let ms = Span::from_millis;
+        assert_eq!([ms(499), ms(500), ms(1720), ms(2000)].map(whole_rows), [0, 1, 3, 4]);
+    }
+
+    #[test]
+    fn bytes_are_in_the_rows_of_their_time() {
         let mut rows = Vec::new();
         let ms = Span::from_millis;
         add(&mut rows, ms(0), ms(500), 100);
-        // 100 ms of it lie in the first row, 400 in the second.
+        // 100 ms of these are in the first row, 400 ms in the second.
         add(&mut rows, ms(400), ms(900), 1000);
         assert_eq!(rows, [300.0, 800.0]);
     }
