@@ -221,3 +221,21 @@ fn a_recording_comes_by_the_standard_input() {
     let said = String::from_utf8(twice.stderr).unwrap();
     assert!(twice.status.code() == Some(2) && said.contains("can be read once only; leave numjobs out"), "{said}");
 }
+
+/// A recording may come from a Unix socket, as with fio: it is what the server there sends.
+#[test]
+fn a_socket_sends_a_recording() {
+    let scratch = Scratch::new();
+    let socket = std::os::unix::net::UnixListener::bind(scratch.join("s")).unwrap();
+    let server = std::thread::spawn(move || {
+        let (mut client, _) = socket.accept().unwrap();
+        std::io::Write::write_all(&mut client, b"fio version 2 iolog\nf add\nf open\nf read 0 4096\nf read 8192 512\n")
+    });
+    let json = report(&scratch, &["--name=r", "--ioengine=null", "--read_iolog=s"]);
+    server.join().unwrap().unwrap();
+    assert_eq!(counts(&json), [Some(2), Some(0)]);
+    // Nobody listens any more.
+    let ended = ours(&scratch, &["--name=r", "--ioengine=null", "--read_iolog=s"]);
+    assert_eq!(ended.code, Some(2), "{ended:?}");
+    assert!(ended.err.contains("r: read_iolog=s: Connection refused"), "{}", ended.err);
+}

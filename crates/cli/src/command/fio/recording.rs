@@ -11,6 +11,8 @@ use fio::trace::{Action, Event, Trace};
 use fio::{Invocation, Job, STANDARD_INPUT};
 use stats::job::JobOutcome;
 use std::io::Read;
+use std::os::unix::fs::FileTypeExt as _;
+use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
 use std::sync::Arc;
 use workload::job::{
@@ -26,9 +28,15 @@ pub fn take_in(job: &Job, spec: JobSpec) -> Result<JobSpec> {
     let bytes = match path.as_str() {
         STANDARD_INPUT if job.number > 0 => bail!("{}: can be read once only; leave numjobs out", about(job)),
         STANDARD_INPUT => all_of(std::io::stdin().lock()),
+        path if is_socket(path) => UnixStream::connect(path).and_then(all_of),
         path => std::fs::read(path),
     };
     played(job, spec, &bytes.with_context(|| about(job))?)
+}
+
+/// Whether this is a Unix socket, whose server sends the recording, as in fio.
+fn is_socket(path: &str) -> bool {
+    std::fs::metadata(path).is_ok_and(|about| about.file_type().is_socket())
 }
 
 fn all_of(mut from: impl Read) -> std::io::Result<Vec<u8>> {
