@@ -137,7 +137,7 @@ impl Job {
         if block <= size {
             return Ok(());
         }
-        let rule = format!("has blocks of {block} bytes in a size of {size}; no block fits");
+        let rule = format!("has blocks of {} in a size of {}; no block fits", Bytes(block), Bytes(size));
         Err(Error::at(&self.place, Problem::Rule(rule)))
     }
 

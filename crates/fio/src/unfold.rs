@@ -12,7 +12,7 @@ use crate::options::{Engine, Options, Ways};
 use crate::script::{Script, Section, Setting};
 use crate::value::Value;
 use crate::world::World;
-use block::Span;
+use block::{Bytes, Span};
 use stats::Direction;
 use std::collections::BTreeSet;
 
@@ -408,17 +408,18 @@ fn check(job: &Job, flags: &Flags) -> Result<(), Problem> {
     for direction in Direction::ALL {
         let (bytes, iops) = (options.pace.rate[direction], options.pace.rate_iops[direction]);
         if let (Some(bytes), Some(iops)) = (bytes, iops) {
+            let bytes = Bytes(bytes);
             return rule(format!(
                 "has rate={bytes} and rate_iops={iops} for the same direction; only one of them can set the pace"
             ));
         }
-        for (floor, name, cap) in [
-            (options.pace.rate_min[direction], "rate", bytes),
-            (options.pace.rate_iops_min[direction], "rate_iops", iops),
-        ] {
-            if let Some((floor, cap)) = floor.zip(cap).filter(|(floor, cap)| floor > cap) {
-                return rule(format!("has {name}_min={floor} above {name}={cap}, so it could only fail"));
-            }
+        let (floor, floor_iops) = (options.pace.rate_min[direction], options.pace.rate_iops_min[direction]);
+        if let Some((floor, cap)) = floor.zip(bytes).filter(|(floor, cap)| floor > cap) {
+            let (floor, cap) = (Bytes(floor), Bytes(cap));
+            return rule(format!("has rate_min={floor} above rate={cap}, so it could only fail"));
+        }
+        if let Some((floor, cap)) = floor_iops.zip(iops).filter(|(floor, cap)| floor > cap) {
+            return rule(format!("has rate_iops_min={floor} above rate_iops={cap}, so it could only fail"));
         }
     }
     if options.target.engine == Engine::Space && options.data.verify.is_some() {
@@ -460,7 +461,8 @@ fn check_pieces(job: &Job) -> Result<(), String> {
     match (pattern.zone_bytes, range) {
         (0, _) => Err("zonemode=strided needs zonesize=…, the bytes that are moved in a piece before the next".into()),
         (_, range) if range < u64::from(most) => {
-            Err(format!("has blocks of {most} bytes in pieces of {range}; no block fits, so raise zonerange"))
+            let (block, range) = (Bytes(u64::from(most)), Bytes(range));
+            Err(format!("has blocks of {block} in pieces of {range}; no block fits, so raise zonerange"))
         }
         _ => Ok(()),
     }

@@ -73,7 +73,7 @@ fn job_files() {
         ),
         (
             "[a]\nsize=1m\nrate=1m\nrate_iops=100\n",
-            "jobs/a.fio:1 [a]: has rate=1048576 and rate_iops=100 for the same direction; only one of them can set the pace",
+            "jobs/a.fio:1 [a]: has rate=1 MiB and rate_iops=100 for the same direction; only one of them can set the pace",
         ),
         (
             "[a]\nsize=1m\nioengine=rbd\n",
@@ -181,5 +181,5 @@ fn command_lines() {
 fn blocks_that_do_not_fit() {
     let invocation = crate::outcome::parsed("--name=a --size=4k --bs=8k");
     let error = invocation.jobs[0].spec().unwrap_err();
-    assert_eq!(error.to_string(), "command line [a]: has blocks of 8192 bytes in a size of 4096; no block fits");
+    assert_eq!(error.to_string(), "command line [a]: has blocks of 8 KiB in a size of 4 KiB; no block fits");
 }
