@@ -13,7 +13,7 @@ mod target;
 
 use crate::dialect::Dialect;
 use crate::options::{Engine, Options};
-use crate::value::Value;
+use crate::value::{Rule, Value};
 
 /// An option of a job.
 #[derive(Clone, Copy, Debug)]
@@ -31,7 +31,7 @@ pub struct Definition {
 }
 
 /// Reads a value into the options.
-pub type Set = fn(&mut Options, Value<'_>) -> Result<(), String>;
+pub type Set = fn(&mut Options, Value<'_>) -> Result<(), Rule>;
 
 /// What kind of value an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,10 +97,13 @@ impl Definition {
         self
     }
 
-    /// The words that it takes, where it takes only some: what the refusal of any other says.
-    pub fn words(&self) -> Option<String> {
-        let refused = (self.set)(&mut Options::default(), Value::new("????????", Dialect::default())).err()?;
-        refused.strip_prefix(crate::value::ONE_OF).map(str::to_owned)
+    /// The words that it takes, if it takes only certain words.
+    pub fn words(&self) -> Option<Vec<String>> {
+        // No option takes this value.
+        match (self.set)(&mut Options::default(), Value::new("????????", Dialect::default())) {
+            Err(Rule::OneOf { words, .. }) => Some(words),
+            _ => None,
+        }
     }
 
     fn has_name(&self, name: &str) -> bool {
@@ -189,7 +192,7 @@ mod tests {
 
     #[test]
     fn words_are_those_that_are_taken() {
-        let words = |name: &str| find(name).unwrap().words();
+        let words = |name: &str| find(name).unwrap().words().map(|words| words.join(", "));
         assert_eq!(words("zonemode").as_deref(), Some("none, strided, zbd"));
         assert!(words("rw").unwrap().starts_with("read, write, "));
         assert!(words("verify").unwrap().ends_with(", pattern_hdr"), "no guess at what was meant");

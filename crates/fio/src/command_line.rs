@@ -76,7 +76,7 @@ impl CommandLine {
         let value = match (flag.example, value) {
             (None, None) => String::new(),
             (None, Some(value)) => {
-                let rule = format!("takes no value; write --{}", flag.name);
+                let rule = format!("takes no value; write --{}", flag.name).into();
                 return Err(self.problem(Problem::Value { option: format!("--{}", flag.name), value, rule }));
             }
             (Some(_), Some(value)) => value,

@@ -1,6 +1,7 @@
 //! What is wrong with a command line or a job file, and where: one line that names file, line,
 //! section, option, the value given, the rule, and what to write instead.
 
+use crate::value::Rule;
 use std::fmt;
 
 /// Where something stands.
@@ -64,8 +65,8 @@ pub enum Problem {
         option: String,
         /// As typed, variables expanded.
         value: String,
-        /// What holds for it, and what to write instead.
-        rule: String,
+        /// The rule that it breaks, and what to write instead.
+        rule: Rule,
     },
     /// An option that needs a value stands alone.
     #[error("{option}: needs a value, as in {option}={example}")]

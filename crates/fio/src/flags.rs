@@ -312,7 +312,7 @@ impl Flag {
         (self.set)(flags, value).map_err(|rule| Problem::Value {
             option: format!("--{}", self.name),
             value: value.to_owned(),
-            rule,
+            rule: rule.into(),
         })
     }
 }

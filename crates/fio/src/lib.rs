@@ -44,5 +44,5 @@ pub use percentile::PercentileList;
 pub use reading::{ReadingError, read_json};
 pub use showcmd::quoted;
 pub use unfold::LeftOut;
-pub use value::Value;
+pub use value::{Rule, Value};
 pub use world::{Given, World};

@@ -9,8 +9,33 @@ use block::Span;
 use stats::PerDirection;
 use workload::job::Amount;
 
-/// How the refusal of a word begins; behind it stand the words that are taken.
-pub(crate) const ONE_OF: &str = "must be one of ";
+/// The rule that a value breaks, and what to write instead.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Rule {
+    /// The value is none of the words that the option takes.
+    #[error("must be one of {}{}", .words.join(", "), .meant.as_ref().map_or(String::new(), |word| format!("; did you mean {word}?")))]
+    OneOf {
+        /// The words that the option takes.
+        words: Vec<String>,
+        /// The nearest of them, if one is near.
+        meant: Option<String>,
+    },
+    /// Any other rule, as one clause.
+    #[error("{0}")]
+    Other(String),
+}
+
+impl From<String> for Rule {
+    fn from(rule: String) -> Rule {
+        Rule::Other(rule)
+    }
+}
+
+impl From<&str> for Rule {
+    fn from(rule: &str) -> Rule {
+        Rule::Other(rule.to_owned())
+    }
+}
 
 /// What stands behind the `=`.
 #[derive(Clone, Copy, Debug)]
@@ -46,7 +71,7 @@ impl<'t> Value<'t> {
     }
 
     /// `0` or `1`; nothing at all is 1.
-    pub fn flag(self) -> Result<bool, String> {
+    pub fn flag(self) -> Result<bool, Rule> {
         match self.text {
             "" | "1" => Ok(true),
             "0" => Ok(false),
@@ -55,33 +80,33 @@ impl<'t> Value<'t> {
     }
 
     /// A size in bytes.
-    pub fn size(self) -> Result<u64, String> {
-        number::whole(self.text, self.dialect)
+    pub fn size(self) -> Result<u64, Rule> {
+        number::whole(self.text, self.dialect).map_err(Rule::from)
     }
 
     /// A whole number within bounds.
-    pub fn whole(self, least: u64, most: u64) -> Result<u64, String> {
+    pub fn whole(self, least: u64, most: u64) -> Result<u64, Rule> {
         let number = number::whole(self.text, self.dialect)?;
         match number {
             number if (least..=most).contains(&number) => Ok(number),
-            _ if most == u64::MAX => Err(format!("must be at least {least}")),
-            _ => Err(format!("must be between {least} and {most}")),
+            _ if most == u64::MAX => Err(format!("must be at least {least}").into()),
+            _ => Err(format!("must be between {least} and {most}").into()),
         }
     }
 
     /// A whole number from `least` that 32 bits hold.
-    pub fn count(self, least: u32) -> Result<u32, String> {
+    pub fn count(self, least: u32) -> Result<u32, Rule> {
         self.whole(u64::from(least), u64::from(u32::MAX)).map(|number| number as u32)
     }
 
     /// 0 to 100, with or without the sign.
-    pub fn percent(self) -> Result<u32, String> {
+    pub fn percent(self) -> Result<u32, Rule> {
         let bare = self.part(self.text.strip_suffix('%').unwrap_or(self.text));
         bare.whole(0, 100).map(|number| number as u32)
     }
 
     /// A size, or a part of what is there: `4g`, `50%`.
-    pub fn amount(self) -> Result<Amount, String> {
+    pub fn amount(self) -> Result<Amount, Rule> {
         match self.text.strip_suffix('%') {
             Some(percent) => Ok(Amount::Percent(self.part(percent).percent()?)),
             None if self.text.ends_with(['z', 'Z']) => {
@@ -92,30 +117,28 @@ impl<'t> Value<'t> {
     }
 
     /// A duration.
-    pub fn span(self, bare: Bare) -> Result<Span, String> {
-        duration::span(self.text, bare, self.dialect)
+    pub fn span(self, bare: Bare) -> Result<Span, Rule> {
+        duration::span(self.text, bare, self.dialect).map_err(Rule::from)
     }
 
     /// A number with a fraction.
-    pub fn fraction(self) -> Result<f64, String> {
-        let number: f64 = self.text.parse().map_err(|_| "is no number".to_owned())?;
-        if number.is_finite() { Ok(number) } else { Err("is no finite number".into()) }
+    pub fn fraction(self) -> Result<f64, Rule> {
+        let number: f64 = self.text.parse().map_err(|_| Rule::from("is not a number"))?;
+        if number.is_finite() { Ok(number) } else { Err("is not a finite number".into()) }
     }
 
     /// One of some words.
-    pub fn choice<T: Copy>(self, words: &[(&str, T)]) -> Result<T, String> {
+    pub fn choice<T: Copy>(self, words: &[(&str, T)]) -> Result<T, Rule> {
         let found = words.iter().find(|(word, _)| *word == self.text).map(|(_, value)| *value);
-        found.ok_or_else(|| {
-            let names: Vec<&str> = words.iter().map(|(word, _)| *word).collect();
-            let meant = nearest::to(self.text, names.iter().copied());
-            let meant = meant.map_or(String::new(), |word| format!("; did you mean {word}?"));
-            format!("{ONE_OF}{}{meant}", names.join(", "))
+        found.ok_or_else(|| Rule::OneOf {
+            words: words.iter().map(|(word, _)| (*word).to_owned()).collect(),
+            meant: nearest::to(self.text, words.iter().map(|(word, _)| *word)).map(str::to_owned),
         })
     }
 
     /// `reads`, `reads,writes` or `reads,writes,trims`: one value is for all, two are for reads and
     /// for the others, and an empty place leaves its default.
-    pub fn triple<T: Clone>(self, read: impl Fn(Value<'t>) -> Result<T, String>) -> Result<Triple<T>, String> {
+    pub fn triple<T: Clone>(self, read: impl Fn(Value<'t>) -> Result<T, Rule>) -> Result<Triple<T>, Rule> {
         let parts: Vec<&str> = self.text.split(',').collect();
         if parts.len() > 3 && !self.dialect.strict_fio {
             return Err("takes at most three values: reads,writes,trims".into());
@@ -136,7 +159,7 @@ impl<'t> Value<'t> {
 
     /// `low-high` or `low:high`; one value is both. Swapped where they are the wrong way around, as
     /// in fio.
-    pub fn range<T: Ord + Copy>(self, read: impl Fn(Value<'t>) -> Result<T, String>) -> Result<(T, T), String> {
+    pub fn range<T: Ord + Copy>(self, read: impl Fn(Value<'t>) -> Result<T, Rule>) -> Result<(T, T), Rule> {
         let Some((low, high)) = self.text.split_once(['-', ':']) else {
             return read(self).map(|both| (both, both));
         };
@@ -169,7 +192,7 @@ mod tests {
             let kib = |n: Option<u64>| n.map(|n| n << 10);
             assert_eq!((found.read, found.write, found.trim), (kib(read), kib(write), kib(trim)), "{text}");
         }
-        assert!(value("1,2,3,4").triple(|v| v.size()).unwrap_err().contains("at most three"));
+        assert!(value("1,2,3,4").triple(|v| v.size()).unwrap_err().to_string().contains("at most three"));
     }
 
     #[test]
@@ -184,11 +207,14 @@ mod tests {
     fn words_percents_and_bounds() {
         let words = [("none", 0), ("sync", 1)];
         assert_eq!(value("sync").choice(&words), Ok(1));
-        assert_eq!(value("syn").choice(&words).unwrap_err(), "must be one of none, sync; did you mean sync?");
+        assert_eq!(
+            value("syn").choice(&words).unwrap_err().to_string(),
+            "must be one of none, sync; did you mean sync?"
+        );
         assert_eq!(value("50%").amount(), Ok(Amount::Percent(50)));
-        assert!(value("101%").amount().unwrap_err().contains("between 0 and 100"));
-        assert!(value("4z").amount().unwrap_err().contains("zones"));
-        assert_eq!(value("0").count(1).unwrap_err(), "must be between 1 and 4294967295");
+        assert!(value("101%").amount().unwrap_err().to_string().contains("between 0 and 100"));
+        assert!(value("4z").amount().unwrap_err().to_string().contains("zones"));
+        assert_eq!(value("0").count(1).unwrap_err().to_string(), "must be between 1 and 4294967295");
         assert_eq!((value("").flag(), value("0").flag()), (Ok(true), Ok(false)));
         assert!(value("yes").flag().is_err());
         assert!(value("nan").fraction().is_err());

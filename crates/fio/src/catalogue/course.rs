@@ -3,7 +3,7 @@
 use super::{Definition, Form, option};
 use crate::duration::Bare;
 use crate::options::{Options, Steady};
-use crate::value::Value;
+use crate::value::{Rule, Value};
 use block::Span;
 use workload::job::{Ends, MemoryPolicy, SteadyCheck, SteadyFigure, SteadyLimit};
 
@@ -161,7 +161,7 @@ pub(super) const OPTIONS: &[Definition] = &[
 const CPU_MAX: u64 = 4095;
 
 /// fio's words, and what each becomes.
-fn memory(o: &mut Options, v: Value<'_>) -> Result<(), String> {
+fn memory(o: &mut Options, v: Value<'_>) -> Result<(), Rule> {
     let (word, nodes) = v.text().split_once(':').unwrap_or((v.text(), ""));
     let list = || cpus(v.part(nodes));
     let policy = match (word, nodes) {
@@ -179,7 +179,7 @@ fn memory(o: &mut Options, v: Value<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn cpus(v: Value<'_>) -> Result<Vec<u32>, String> {
+fn cpus(v: Value<'_>) -> Result<Vec<u32>, Rule> {
     let mut found = Vec::new();
     for part in v.text().split(',').filter(|part| !part.is_empty()) {
         let (low, high) = v.part(part).range(|v| v.whole(0, CPU_MAX))?;
@@ -190,7 +190,7 @@ fn cpus(v: Value<'_>) -> Result<Vec<u32>, String> {
     if found.is_empty() { Err("names no processor; write a list such as 0-3,8".into()) } else { Ok(found) }
 }
 
-fn steadystate(o: &mut Options, v: Value<'_>) -> Result<(), String> {
+fn steadystate(o: &mut Options, v: Value<'_>) -> Result<(), Rule> {
     let (figure, limit) = v.text().split_once(':').unwrap_or((v.text(), ""));
     let word = v.part(figure).choice(&[
         ("iops", (SteadyFigure::Iops, false)),

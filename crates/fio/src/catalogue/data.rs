@@ -2,7 +2,7 @@
 
 use super::{Definition, Form, option};
 use crate::options::Options;
-use crate::value::Value;
+use crate::value::{Rule, Value};
 use workload::job::{Hash, Pattern};
 
 pub(super) const OPTIONS: &[Definition] = &[
@@ -210,18 +210,18 @@ const ERRORS: [(&str, i32); 12] = [
 ];
 
 /// `READ,WRITE,VERIFY`, each a list of names or numbers with colons between, as fio has it.
-fn ignored(o: &mut Options, v: Value<'_>) -> Result<(), String> {
+fn ignored(o: &mut Options, v: Value<'_>) -> Result<(), Rule> {
     let lists: Vec<&str> = v.text().split(',').collect();
     if lists.len() > 3 {
         return Err("takes at most three lists: reads,writes,checks".into());
     }
-    let number = |word: &str| -> Result<i32, String> {
+    let number = |word: &str| -> Result<i32, Rule> {
         match word.parse() {
             Ok(number) => Ok(number),
             Err(_) => v.part(word).choice(&ERRORS),
         }
     };
-    let list = |index: usize| -> Result<Vec<i32>, String> {
+    let list = |index: usize| -> Result<Vec<i32>, Rule> {
         let words = lists.get(index).copied().unwrap_or_default();
         words.split(':').map(str::trim).filter(|word| !word.is_empty()).map(number).collect()
     };
@@ -230,7 +230,7 @@ fn ignored(o: &mut Options, v: Value<'_>) -> Result<(), String> {
     Ok(())
 }
 
-fn verify(o: &mut Options, v: Value<'_>) -> Result<(), String> {
+fn verify(o: &mut Options, v: Value<'_>) -> Result<(), Rule> {
     o.notes.retain(|note| !note.starts_with("verify="));
     let pattern = Pattern::default;
     let words = [
@@ -272,7 +272,7 @@ const PATTERN_BYTES_MAX: usize = 512;
 
 /// A pattern: a decimal or hexadecimal number, `"text"`, `%o` for the block's offset, or several in
 /// a row.
-fn pattern(v: Value<'_>) -> Result<Pattern, String> {
+fn pattern(v: Value<'_>) -> Result<Pattern, Rule> {
     let mut rest = v.text();
     let mut pattern = Pattern::default();
     while !rest.is_empty() {
@@ -295,14 +295,14 @@ fn pattern(v: Value<'_>) -> Result<Pattern, String> {
             &rest[end..]
         };
         if pattern.bytes.len() > PATTERN_BYTES_MAX {
-            return Err(format!("a pattern has at most {PATTERN_BYTES_MAX} bytes"));
+            return Err(format!("a pattern has at most {PATTERN_BYTES_MAX} bytes").into());
         }
     }
     if pattern.bytes.is_empty() { Err("a pattern needs a byte at least, as in 0xff".into()) } else { Ok(pattern) }
 }
 
 /// The bytes of `deadbeef`, first digit first; an odd first digit is a byte of its own.
-fn hexadecimal(digits: &str) -> Result<Vec<u8>, String> {
+fn hexadecimal(digits: &str) -> Result<Vec<u8>, Rule> {
     if digits.is_empty() {
         return Err("a hexadecimal pattern needs digits behind 0x".into());
     }
@@ -314,7 +314,7 @@ fn hexadecimal(digits: &str) -> Result<Vec<u8>, String> {
 }
 
 /// The bytes of a number, smallest first, as a 32-bit machine holds it without its leading zeroes.
-fn decimal(digits: &str) -> Result<Vec<u8>, String> {
+fn decimal(digits: &str) -> Result<Vec<u8>, Rule> {
     let wrong = || format!("{digits:?} is no pattern; write 0xff, a number of up to 32 bits, \"text\" or %o");
     let number: i64 = digits.parse().map_err(|_| wrong())?;
     let number = u32::try_from(number).or_else(|_| i32::try_from(number).map(|n| n as u32)).map_err(|_| wrong())?;
@@ -338,7 +338,7 @@ mod tests {
             (vec![5, 28], vec![], vec![84])
         );
         let wrong = ignored(&mut Options::default(), Value::new("EI0", Dialect::default())).unwrap_err();
-        assert!(wrong.ends_with("did you mean EIO?"), "{wrong}");
+        assert!(wrong.to_string().ends_with("did you mean EIO?"), "{wrong}");
     }
 
     #[test]
@@ -352,7 +352,7 @@ mod tests {
         assert_eq!(read("\"abc\"0x00"), bytes(&[b'a', b'b', b'c', 0]));
         let with_offset = Pattern { bytes: [&[0xff][..], &[0; 8]].concat(), offsets_at: vec![1] };
         assert_eq!(read("0xff%o"), Ok(with_offset));
-        assert!(read("255xyz").unwrap_err().starts_with("\"xyz\" is no pattern"));
+        assert!(read("255xyz").unwrap_err().to_string().starts_with("\"xyz\" is no pattern"));
         for wrong in ["", "0x", "abc", "\"abc", "99999999999", "1-", &"0xff".repeat(600)] {
             assert!(read(wrong).is_err(), "{wrong}");
         }

@@ -3,7 +3,7 @@
 use super::{Definition, Form, option};
 use crate::duration::Bare;
 use crate::options::Triple;
-use crate::value::Value;
+use crate::value::{Rule, Value};
 
 pub(super) const OPTIONS: &[Definition] = &[
     option("iodepth", Form::Whole, "requests in flight of each clone", |o, v| {
@@ -161,7 +161,7 @@ const DEPTH_MAX: u64 = 65_536;
 const FLOW_WEIGHT_MAX: u64 = 1000;
 
 /// Rates; 0 is none, as in fio.
-fn rates(v: Value<'_>) -> Result<Triple<u64>, String> {
+fn rates(v: Value<'_>) -> Result<Triple<u64>, Rule> {
     let given = v.triple(|v| v.whole(0, u64::MAX))?;
     Ok(Triple::from_fn(|direction| given[direction].filter(|rate| *rate > 0)))
 }

@@ -2,7 +2,7 @@
 
 use super::{Definition, Form, option};
 use crate::options::{Blocks, Kind, Options, Triple, Ways};
-use crate::value::Value;
+use crate::value::{Rule, Value};
 use stats::{Direction, PerDirection};
 use workload::job::{Amount, Distribution, Zone};
 
@@ -22,7 +22,9 @@ pub(super) const OPTIONS: &[Definition] = &[
     }),
     option("bs", Form::Size, "bytes of a request: reads,writes,trims", |o, v| {
         if !v.dialect().strict_fio && v.text().contains('-') && !v.text().starts_with(['-', '(']) {
-            return Err(format!("fio reads two sizes, for reads and writes; for a range write bsrange={}", v.text()));
+            return Err(
+                format!("fio reads two sizes, for reads and writes; for a range write bsrange={}", v.text()).into()
+            );
         }
         let text = if v.dialect().strict_fio { v.text().replace('-', ",") } else { v.text().to_owned() };
         let sizes = v.part_owned(&text, |v| v.triple(block_size))?;
@@ -127,7 +129,7 @@ pub(super) const OPTIONS: &[Definition] = &[
 ];
 
 /// A request of a whole number of bytes that 32 bits hold.
-fn block_size(v: Value<'_>) -> Result<u64, String> {
+fn block_size(v: Value<'_>) -> Result<u64, Rule> {
     v.whole(1, u64::from(u32::MAX))
 }
 
@@ -139,7 +141,7 @@ fn set_blocks(o: &mut Options, given: &Triple<Blocks>) {
     }
 }
 
-fn kind(o: &mut Options, v: Value<'_>) -> Result<(), String> {
+fn kind(o: &mut Options, v: Value<'_>) -> Result<(), Rule> {
     let only = |direction, random| Kind { ways: Ways::Only(direction), random };
     let mix = |random| Kind { ways: Ways::ReadWrite, random };
     let words = [
@@ -178,7 +180,7 @@ fn kind(o: &mut Options, v: Value<'_>) -> Result<(), String> {
 const SPLIT_PARTS_MAX: usize = 64;
 
 /// `4k/60:64k/40`; those without a share divide what is left.
-fn split(v: Value<'_>) -> Result<Blocks, String> {
+fn split(v: Value<'_>) -> Result<Blocks, Rule> {
     let mut parts = Vec::new();
     for part in v.text().split(':').filter(|part| !part.is_empty()) {
         let (size, percent) = part.split_once('/').unwrap_or((part, ""));
@@ -186,7 +188,7 @@ fn split(v: Value<'_>) -> Result<Blocks, String> {
         parts.push((block_size(v.part(size))?, percent));
     }
     if parts.is_empty() || parts.len() > SPLIT_PARTS_MAX {
-        return Err(format!("takes 1 to {SPLIT_PARTS_MAX} sizes, as in 4k/60:64k/40"));
+        return Err(format!("takes 1 to {SPLIT_PARTS_MAX} sizes, as in 4k/60:64k/40").into());
     }
     let shares = shares(&parts.iter().map(|(_, percent)| *percent).collect::<Vec<_>>())?;
     Ok(Blocks::Split(parts.iter().zip(shares).map(|((size, _), percent)| (*size, percent)).collect()))
@@ -194,14 +196,16 @@ fn split(v: Value<'_>) -> Result<Blocks, String> {
 
 /// Percents that come to 100: those that are missing divide the rest, the first of them taking what
 /// does not divide.
-fn shares(given: &[Option<u32>]) -> Result<Vec<u32>, String> {
+fn shares(given: &[Option<u32>]) -> Result<Vec<u32>, Rule> {
     let sum: u32 = given.iter().flatten().sum();
     let open = given.iter().filter(|percent| percent.is_none()).count() as u32;
     if sum > 100 || (open == 0 && sum < 100) {
-        return Err(format!("shares come to {sum}, and must come to 100; leave some out to have them divide the rest"));
+        return Err(
+            format!("shares come to {sum}, and must come to 100; leave some out to have them divide the rest").into()
+        );
     }
     if open > 100 - sum {
-        return Err(format!("{open} parts without a share are left with {} of 100; give them shares", 100 - sum));
+        return Err(format!("{open} parts without a share are left with {} of 100; give them shares", 100 - sum).into());
     }
     let mut rest = 100 - sum;
     let mut left = open;
@@ -216,7 +220,7 @@ fn shares(given: &[Option<u32>]) -> Result<Vec<u32>, String> {
 }
 
 /// The name of zones stands once, in front of all directions: `zoned:50/5:50/95,20/10:80/90`.
-fn distributions(v: Value<'_>) -> Result<Triple<Distribution>, String> {
+fn distributions(v: Value<'_>) -> Result<Triple<Distribution>, Rule> {
     match v.text().split_once(':') {
         Some((name @ ("zoned" | "zoned_abs"), rest)) => {
             let one = |v: Value<'_>| zones(v, name == "zoned_abs").map(Distribution::Zoned);
@@ -226,7 +230,7 @@ fn distributions(v: Value<'_>) -> Result<Triple<Distribution>, String> {
     }
 }
 
-fn distribution(v: Value<'_>) -> Result<Distribution, String> {
+fn distribution(v: Value<'_>) -> Result<Distribution, Rule> {
     let (name, rest) = v.text().split_once(':').unwrap_or((v.text(), ""));
     let mut numbers = rest.split(':').filter(|text| !text.is_empty()).map(|text| v.part(text).fraction());
     let (number, center) = (numbers.next().transpose()?, numbers.next().transpose()?);
@@ -243,7 +247,7 @@ fn distribution(v: Value<'_>) -> Result<Distribution, String> {
 }
 
 /// The exponent of a zipf distribution. At 1 its sums have no closed form, and fio refuses it too.
-pub(super) fn theta(theta: f64) -> Result<f64, String> {
+pub(super) fn theta(theta: f64) -> Result<f64, Rule> {
     if theta > 0.0 && theta != 1.0 {
         Ok(theta)
     } else {
@@ -252,12 +256,12 @@ pub(super) fn theta(theta: f64) -> Result<f64, String> {
 }
 
 /// The part of a pareto distribution.
-pub(super) fn share(h: f64) -> Result<f64, String> {
+pub(super) fn share(h: f64) -> Result<f64, Rule> {
     if h > 0.0 && h < 1.0 { Ok(h) } else { Err("pareto takes a number between 0 and 1, both excluded".into()) }
 }
 
 /// The deviation of a normal distribution.
-pub(super) fn deviation(percent: f64) -> Result<f64, String> {
+pub(super) fn deviation(percent: f64) -> Result<f64, Rule> {
     if (0.0..=100.0).contains(&percent) {
         Ok(percent)
     } else {
@@ -270,7 +274,7 @@ const ZONES_MAX: usize = 256;
 
 /// `60/10:30/20:10/70`: percent of requests and of the region; with `absolute` the second is bytes.
 /// A part without its second number divides what is left, as does one without its first.
-fn zones(v: Value<'_>, absolute: bool) -> Result<Vec<Zone>, String> {
+fn zones(v: Value<'_>, absolute: bool) -> Result<Vec<Zone>, Rule> {
     let mut accesses = Vec::new();
     let mut lengths = Vec::new();
     for part in v.text().split(':').filter(|part| !part.is_empty()) {
@@ -280,7 +284,7 @@ fn zones(v: Value<'_>, absolute: bool) -> Result<Vec<Zone>, String> {
         lengths.push(given(length).then_some(length));
     }
     if accesses.is_empty() || accesses.len() > ZONES_MAX {
-        return Err(format!("takes 1 to {ZONES_MAX} zones, as in zoned:60/10:30/20:10/70"));
+        return Err(format!("takes 1 to {ZONES_MAX} zones, as in zoned:60/10:30/20:10/70").into());
     }
     let accesses = shares(&accesses)?;
     let lengths: Vec<Amount> = if absolute {
@@ -288,10 +292,10 @@ fn zones(v: Value<'_>, absolute: bool) -> Result<Vec<Zone>, String> {
             Some(text) => v.part(text).whole(1, u64::MAX).map(|bytes| Amount::Bytes(block::Bytes(bytes))),
             None => Err("each zone of zoned_abs needs its bytes, as in zoned_abs:60/10g:40/20g".into()),
         });
-        bytes.collect::<Result<_, String>>()?
+        bytes.collect::<Result<_, Rule>>()?
     } else {
         let percents = lengths.iter().map(|text| text.map(|text| v.part(text).percent()).transpose());
-        let percents: Vec<Option<u32>> = percents.collect::<Result<_, String>>()?;
+        let percents: Vec<Option<u32>> = percents.collect::<Result<_, Rule>>()?;
         shares(&percents)?.into_iter().map(Amount::Percent).collect()
     };
     let zones = accesses.into_iter().zip(lengths);
@@ -303,7 +307,7 @@ mod tests {
     use super::*;
     use crate::dialect::Dialect;
 
-    fn set(name: &str, text: &str) -> Result<Options, String> {
+    fn set(name: &str, text: &str) -> Result<Options, Rule> {
         let mut options = Options::default();
         let definition = super::super::find(name).unwrap();
         (definition.set)(&mut options, Value::new(text, Dialect::default()))?;
@@ -317,8 +321,8 @@ mod tests {
         // 100 − 50 over two.
         assert_eq!(split("4k/50:8k:16k/"), Ok(Blocks::Split(vec![(4096, 50), (8192, 25), (16384, 25)])));
         assert_eq!(split("4k"), Ok(Blocks::Split(vec![(4096, 100)])));
-        assert!(split("4k/60:8k/50").unwrap_err().contains("come to 110"));
-        assert!(split("4k/60:8k/30").unwrap_err().contains("come to 90"));
+        assert!(split("4k/60:8k/50").unwrap_err().to_string().contains("come to 110"));
+        assert!(split("4k/60:8k/30").unwrap_err().to_string().contains("come to 90"));
         let apart = set("bssplit", "4k/100,8k/100").unwrap().pattern.blocks;
         assert_eq!(apart.write, Some(Blocks::Split(vec![(8192, 100)])));
     }
@@ -334,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_range_for_bs_names_bsrange() {
-        assert!(set("bs", "4k-8k").unwrap_err().contains("bsrange=4k-8k"));
+        assert!(set("bs", "4k-8k").unwrap_err().to_string().contains("bsrange=4k-8k"));
         let range = set("bsrange", "8k-4k/1k-2k").unwrap().pattern.blocks;
         assert_eq!((range.read, range.write), (Some(Blocks::Range(4096, 8192)), Some(Blocks::Range(1024, 2048))));
         let mut options = Options::default();
@@ -350,8 +354,8 @@ mod tests {
         assert_eq!(kind("randread:8"), Ok((true, Some(8))));
         assert_eq!(kind("write:4k"), Ok((false, Some(4096))));
         assert_eq!(kind("read:-8k"), Ok((false, Some(-8192))));
-        assert!(kind("randrea").unwrap_err().contains("did you mean randread?"));
-        assert!(kind("randread:0").unwrap_err().contains("at least 1") || kind("randread:0").is_err());
+        assert!(kind("randrea").unwrap_err().to_string().contains("did you mean randread?"));
+        assert!(kind("randread:0").is_err());
     }
 
     #[test]

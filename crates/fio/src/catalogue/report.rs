@@ -5,7 +5,7 @@ use crate::dialect::KbBase;
 use crate::duration::Bare;
 use crate::options::Unified;
 use crate::percentile::PercentileList;
-use crate::value::Value;
+use crate::value::{Rule, Value};
 
 pub(super) const OPTIONS: &[Definition] = &[
     option("kb_base", Form::Text("1000"), "whether k is 1024 or 1000", |o, v| {
@@ -37,7 +37,7 @@ pub(super) const OPTIONS: &[Definition] = &[
         Ok(())
     }),
     option("percentile_list", Form::Text("50:99:99.9"), "which percentiles", |o, v| {
-        let percents: Result<Vec<f64>, String> = v.text().split(':').map(|text| v.part(text).fraction()).collect();
+        let percents: Result<Vec<f64>, Rule> = v.text().split(':').map(|text| v.part(text).fraction()).collect();
         o.report.percentiles = PercentileList::new(percents?)?;
         Ok(())
     }),
@@ -153,7 +153,7 @@ pub(super) const OPTIONS: &[Definition] = &[
 ];
 
 /// Both averages have one interval here: the shorter one serves both.
-fn averaging(o: &mut crate::options::Options, v: Value<'_>) -> Result<(), String> {
+fn averaging(o: &mut crate::options::Options, v: Value<'_>) -> Result<(), Rule> {
     let interval = v.span(Bare::Millis)?;
     if interval == block::Span::ZERO {
         return Err("must be above 0; the default is 500 ms".into());

@@ -4,7 +4,7 @@ use super::{Definition, Form, option};
 use crate::naming;
 use crate::options::{Engine, Options};
 use crate::trace::Skip;
-use crate::value::Value;
+use crate::value::{Rule, Value};
 use workload::job::{Amount, FileLock, FileOrder, Provision, Turns, WriteSync};
 
 pub(super) const OPTIONS: &[Definition] = &[
@@ -258,7 +258,7 @@ pub(super) const OPTIONS: &[Definition] = &[
 ];
 
 /// fio reads a negative size as the same one without its sign.
-fn without_sign(o: &mut Options, v: Value<'_>, option: &str) -> Result<Amount, String> {
+fn without_sign(o: &mut Options, v: Value<'_>, option: &str) -> Result<Amount, Rule> {
     match v.text().strip_prefix('-') {
         Some(rest) => {
             o.note(format!("{option}={}: the sign has no effect, as in fio", v.text()));
@@ -268,7 +268,7 @@ fn without_sign(o: &mut Options, v: Value<'_>, option: &str) -> Result<Amount, S
     }
 }
 
-fn order(o: &mut Options, v: Value<'_>) -> Result<(), String> {
+fn order(o: &mut Options, v: Value<'_>) -> Result<(), Rule> {
     let mut parts = v.text().split(':');
     let rule = parts.next().unwrap_or_default();
     // zipf, pareto and normal have their own number in the middle.
@@ -328,11 +328,11 @@ pub(super) const ENGINES_MISSING: &[(&[&str], &str)] = &[
     (&["external"], "engines cannot be loaded"),
 ];
 
-fn engine(o: &mut Options, v: Value<'_>) -> Result<(), String> {
+fn engine(o: &mut Options, v: Value<'_>) -> Result<(), Rule> {
     let words: Vec<(&str, (Engine, &str))> =
         ENGINES.iter().map(|(name, engine, note)| (*name, (*engine, *note))).collect();
     if let Some(instead) = super::engine_instead_of(v.text()) {
-        return Err(format!("fio has this engine and seawall does not; {instead}"));
+        return Err(format!("fio has this engine and seawall does not; {instead}").into());
     }
     let (engine, note) = v.choice(&words)?;
     o.notes.retain(|note| !note.starts_with("ioengine="));

@@ -103,7 +103,7 @@ pub fn options(name: Option<&str>) -> Result<String> {
                 let _ = writeln!(text, "also: {}", option.aliases.join(", "));
             }
             let takes = match option.words() {
-                Some(words) => format!("one of {words}"),
+                Some(words) => format!("one of {}", words.join(", ")),
                 None => option.form.name().to_owned(),
             };
             let _ = writeln!(text, "takes: {takes}, as in {}={}", option.name, option.form.example());
