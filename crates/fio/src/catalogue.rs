@@ -145,6 +145,12 @@ pub fn engines() -> impl Iterator<Item = (&'static str, Engine, &'static str)> {
     target::ENGINES.into_iter()
 }
 
+/// The options that only this engine has.
+pub fn engine_options(engine: Engine) -> impl Iterator<Item = &'static Definition> {
+    let of_engine = target::ENGINE_OPTIONS.iter().filter(move |(other, _)| *other == engine);
+    of_engine.flat_map(|(_, names)| names.iter()).filter_map(|name| find(name))
+}
+
 /// What to use in place of an engine that fio has and we do not.
 pub fn engine_instead_of(name: &str) -> Option<&'static str> {
     target::ENGINES_MISSING.iter().find(|(names, _)| names.contains(&name)).map(|(_, instead)| *instead)
@@ -197,6 +203,15 @@ mod tests {
         assert!(words("rw").unwrap().starts_with("read, write, "));
         assert!(words("verify").unwrap().ends_with(", pattern_hdr"), "no guess at what was meant");
         assert_eq!((words("filename"), words("iodepth")), (None, None));
+    }
+
+    #[test]
+    fn options_of_engines_are_options() {
+        for (engine, names) in target::ENGINE_OPTIONS {
+            let found: Vec<&str> = engine_options(*engine).map(|definition| definition.name).collect();
+            assert_eq!(found, *names);
+        }
+        assert_eq!(engine_options(Engine::Null).count(), 0);
     }
 
     /// An example that a message shows must be a value that the option takes.

@@ -308,6 +308,14 @@ pub(super) const ENGINES: [(&str, Engine, &str); 15] = [
     ("joined", Engine::Joined, ""),
 ];
 
+/// Options that only one engine has.
+pub(super) const ENGINE_OPTIONS: &[(Engine, &[&str])] = &[
+    (Engine::Uring, &["fixedbufs", "registerfiles", "sqthread_poll", "sqthread_poll_cpu", "nonvectored"]),
+    (Engine::Nbd, &["uri"]),
+    (Engine::Joined, &["uri"]),
+    (Engine::Nfs, &["nfs_url"]),
+];
+
 /// fio's engines that are not here, and what is nearest to each.
 pub(super) const ENGINES_MISSING: &[(&[&str], &str)] = &[
     (&["splice", "ftruncate", "e4defrag", "cpp_null"], "the nearest is psync"),

@@ -54,13 +54,35 @@ pub fn engines(name: Option<&str>) -> Result<String> {
         let row = |text: String, (name, engine, note)| text + &columns(&format!("  {name}"), about(engine, note));
         return Ok(catalogue::engines().fold("Engines:\n".into(), row));
     };
+    // fio: ENGINE,OPTION describes one option of the engine.
+    let (name, option) = name.split_once(',').map_or((name, None), |(name, option)| (name, Some(option)));
     if let Some((_, engine, note)) = catalogue::engines().find(|(known, ..)| *known == name) {
-        return Ok(format!("{name}: {}\n", about(engine, note)));
+        return match option {
+            None => Ok(engine_text(name, engine, note)),
+            Some(option) if catalogue::engine_options(engine).any(|known| known.name == option) => {
+                options(Some(option))
+            }
+            Some(option) => {
+                bail!("--enghelp={name},{option}: {name} has no option {option}; --enghelp={name} lists them")
+            }
+        };
     }
     match catalogue::engine_instead_of(name) {
         Some(instead) => bail!("--enghelp={name}: fio has this engine and seawall does not; {instead}"),
         None => bail!("--enghelp: there is no engine {name}; --enghelp lists them"),
     }
+}
+
+/// An engine and its options.
+fn engine_text(name: &str, engine: Engine, note: &'static str) -> String {
+    let mut text = format!("{name}: {}\n", about(engine, note));
+    let rows: String =
+        catalogue::engine_options(engine).map(|option| columns(&format!("  {}", option.name), option.about)).collect();
+    match rows.is_empty() {
+        true => text.push_str("It has no options of its own.\n"),
+        false => text.extend(["Its options:\n", &rows]),
+    }
+    text
 }
 
 /// What differs from fio's engine, or else what it does.
