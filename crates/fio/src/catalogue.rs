@@ -1,7 +1,7 @@
-//! Every option of fio's jobs, each with its name, its kind of value, its meaning and what it does,
-//! in one place: the parser, the help and the documentation's table are made from it.
+//! All options of fio's jobs, each with its name, kind of value, meaning and effect in one place.
+//! The parser, the help and the table in the documentation are made from it.
 //!
-//! What fio has and we do not stands in `missing`, each with the nearest that we have.
+//! Options that fio has and seawall lacks are in `missing`, with the nearest replacement of each.
 
 mod course;
 mod data;
@@ -20,25 +20,25 @@ use crate::value::{Rule, Value};
 pub struct Definition {
     /// fio's name for it.
     pub name: &'static str,
-    /// Its other names.
+    /// Its aliases.
     pub aliases: &'static [&'static str],
-    /// What kind of value it takes.
+    /// The kind of value it takes.
     pub form: Form,
-    /// What it means, in a few words.
+    /// Its meaning, in a few words.
     pub about: &'static str,
-    /// Reads a value into the options, or says which rule it breaks.
+    /// Stores a value in the options; an error is the rule that the value breaks.
     pub set: Set,
 }
 
-/// Reads a value into the options.
+/// Stores a value in the options.
 pub type Set = fn(&mut Options, Value<'_>) -> Result<(), Rule>;
 
-/// What kind of value an option takes.
+/// The kind of value that an option takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Form {
-    /// May stand alone, which sets it; or 0 or 1.
+    /// 0 or 1; without a value it means 1.
     Flag,
-    /// 0 or 1. fio wants the value; here it may stand alone too.
+    /// 0 or 1. fio requires the value; here it is optional.
     Bool,
     /// A whole number.
     Whole,
@@ -48,19 +48,19 @@ pub enum Form {
     Time,
     /// A number with a fraction.
     Fraction,
-    /// How a file's name begins; alone it is the job's name.
+    /// The beginning of a file's name; without a value it is the job's name.
     Prefix,
-    /// Anything else, as this example has it.
+    /// Anything else, such as this example.
     Text(&'static str),
 }
 
 impl Form {
-    /// Whether the option may stand alone.
+    /// Whether the value is optional.
     pub fn may_stand_alone(self) -> bool {
         matches!(self, Form::Flag | Form::Bool | Form::Prefix)
     }
 
-    /// A value that would do, for messages.
+    /// A valid value, for messages.
     pub fn example(self) -> &'static str {
         match self {
             Form::Flag | Form::Bool | Form::Whole => "1",
@@ -110,7 +110,8 @@ impl Definition {
         self.name == name || self.aliases.contains(&name)
     }
 
-    /// fio sorts a section's options before it reads them: units first, names of files last.
+    /// fio sorts the options of a section before it reads them: units come first and names of files
+    /// last.
     pub fn rank(&self) -> i32 {
         match self.name {
             "kb_base" | "unit_base" => -1,
@@ -135,12 +136,12 @@ pub fn all() -> impl Iterator<Item = &'static Definition> {
     SUBJECTS.iter().flat_map(|(_, options)| options.iter())
 }
 
-/// The option of a name.
+/// The option with this name.
 pub fn find(name: &str) -> Option<&'static Definition> {
     all().find(|definition| definition.has_name(name))
 }
 
-/// The engines: name, what it is here, and what differs from fio's.
+/// The engines: name, kind here, and how they differ from fio's.
 pub fn engines() -> impl Iterator<Item = (&'static str, Engine, &'static str)> {
     target::ENGINES.into_iter()
 }
@@ -151,23 +152,23 @@ pub fn engine_options(engine: Engine) -> impl Iterator<Item = &'static Definitio
     of_engine.flat_map(|(_, names)| names.iter()).filter_map(|name| find(name))
 }
 
-/// What to use in place of an engine that fio has and we do not.
+/// The replacement for an engine that fio has and seawall lacks.
 pub fn engine_instead_of(name: &str) -> Option<&'static str> {
     target::ENGINES_MISSING.iter().find(|(names, _)| names.contains(&name)).map(|(_, instead)| *instead)
 }
 
-/// What to use in place of an option that fio has and we do not.
+/// The replacement for an option that fio has and seawall lacks.
 pub fn instead_of(name: &str) -> Option<&'static str> {
     missing::OPTIONS.iter().find(|(names, _)| names.contains(&name)).map(|(_, instead)| *instead)
 }
 
-/// The options that fio has and we do not, each with what to use in its place.
+/// The options that fio has and seawall lacks, each with its replacement.
 pub fn missing() -> impl Iterator<Item = (&'static str, &'static str)> {
     missing::OPTIONS.iter().flat_map(|(names, instead)| names.iter().map(move |name| (*name, *instead)))
 }
 
-/// The option whose name is nearest to what was typed: by slips of the finger, or else by its
-/// beginning.
+/// The option whose name is nearest to what was typed: by spelling, or else one that begins with
+/// it.
 pub fn nearest_to(typed: &str) -> Option<String> {
     let names = || all().flat_map(|definition| std::iter::once(&definition.name).chain(definition.aliases)).copied();
     let by_beginning = || names().find(|name| typed.len() >= 3 && name.starts_with(typed));
@@ -214,7 +215,7 @@ mod tests {
         assert_eq!(engine_options(Engine::Null).count(), 0);
     }
 
-    /// An example that a message shows must be a value that the option takes.
+    /// An example in a message must be a value that the option accepts.
     #[test]
     fn examples_are_values() {
         for definition in all() {

@@ -1,8 +1,8 @@
 //! fio's command line: flags of the run, job files, and options of jobs, in any order.
 //!
-//! Options of jobs in front of the first `--name`, or behind `--name=global`, are defaults; every
-//! other `--name` opens a job. Both `--option=value` and `--option value` will do. An option that
-//! may stand alone takes the next argument only when that is 0 or 1.
+//! Options of jobs before the first `--name`, or after `--name=global`, are defaults. Every other
+//! `--name` begins a job. Both `--option=value` and `--option value` are accepted. If the value is
+//! optional, the next argument is taken only if it is 0 or 1.
 
 use crate::catalogue::{self, Form};
 use crate::error::{Error, Place, Problem};
@@ -12,7 +12,7 @@ use crate::script::{Script, Section, Setting};
 use crate::world::World;
 use std::slice::Iter;
 
-/// A command line taken apart.
+/// A parsed command line.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CommandLine {
     /// Flags of the run.
@@ -23,13 +23,13 @@ pub struct CommandLine {
     pub files: Vec<String>,
 }
 
-/// Takes the arguments apart, without the program's name.
+/// Parses the arguments, without the program's name.
 ///
 /// # Errors
-/// A flag or option is unknown, or misses its value.
+/// A flag or option is unknown, or its value is missing.
 pub fn read(arguments: &[String], world: &dyn World) -> Result<CommandLine, Error> {
     let mut line = CommandLine::default();
-    // It changes how everything else is read, wherever it stands.
+    // This flag changes how all others are read, wherever it is.
     line.flags.strict_fio = arguments.iter().any(|argument| argument == "--strict-fio");
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
@@ -89,9 +89,9 @@ impl CommandLine {
         flag.take(&mut self.flags, &value).map_err(|problem| self.problem(problem))
     }
 
-    /// The value of a job's option that stands in the next argument, where it does.
+    /// The value of a job's option if it is the next argument.
     fn value_behind(&self, name: &str, rest: &mut Iter<'_, String>) -> Result<Option<String>, Error> {
-        // An unknown option takes none; what is wrong with it is said later, with its section.
+        // An unknown option takes no value. Its error is reported later, with its section.
         let Some(definition) = catalogue::find(name) else { return Ok(None) };
         let next = rest.as_slice().first();
         let takes_next = match definition.form {
@@ -115,7 +115,7 @@ impl CommandLine {
         }
     }
 
-    /// `-h` and `-v`, as fio has them.
+    /// `-h` and `-v`, as in fio.
     fn short(&mut self, argument: &str) -> Result<(), Error> {
         match argument {
             "-h" => self.flags.action = crate::flags::Action::Help,
@@ -142,7 +142,7 @@ impl CommandLine {
         Ok(())
     }
 
-    /// The section that is open: defaults for all at first.
+    /// The current section; initially that of the defaults.
     fn section(&mut self) -> &mut Section {
         if self.script.sections.is_empty() {
             let place = Place::default();
@@ -152,15 +152,15 @@ impl CommandLine {
         &mut self.script.sections[last]
     }
 
-    /// fio takes the beginning of a name for the name where only one begins so.
+    /// fio accepts an unambiguous abbreviation of a name.
     fn whole_name(&self, typed: &str) -> String {
         let known = |name: &str| Flag::find(name).is_some() || catalogue::find(name).is_some();
         if known(typed) {
             return typed.to_owned();
         }
         if !self.flags.strict_fio {
-            // fio's options have underscores and its flags hyphens, which is easily mixed up and
-            // never ambiguous.
+            // fio's options have underscores and its flags hyphens. They are easily mixed up, and
+            // no name is ambiguous.
             let other = [typed.replace('-', "_"), typed.replace('_', "-")].into_iter().find(|name| known(name));
             return other.unwrap_or_else(|| typed.to_owned());
         }
@@ -238,7 +238,7 @@ mod tests {
     fn a_flag_takes_0_or_1_and_nothing_else() {
         assert_eq!(said(&line("--name=x --direct 1 --bs=4k").unwrap()), ["x: direct=1 bs=4k"]);
         assert_eq!(said(&line("--name=x --direct a.fio").unwrap()), ["x: direct"]);
-        // fio takes whatever stands behind.
+        // fio takes whatever comes next.
         assert_eq!(said(&line("--strict-fio --name=x --direct --bs=4k").unwrap()), ["x: direct=--bs=4k"]);
     }
 

@@ -1,5 +1,5 @@
-//! The plan in plain language, before anything runs: what each job will do, with what was typed
-//! read back in words.
+//! The plan in plain language before anything runs: what each job will do, with the values as they
+//! were understood.
 
 use crate::invocation::Invocation;
 use crate::job::{Job, STANDARD_INPUT};
@@ -10,7 +10,7 @@ use stats::{Direction, PerDirection};
 use workload::job::{Amount, Distribution, Hash, WriteSync};
 
 impl Invocation {
-    /// One line for each job, its clones together, and where there are stages a line for each
+    /// One line for each job with its clones; if there are several stages, also one line for each
     /// stage.
     pub fn describe(&self) -> Vec<String> {
         let mut lines = Vec::new();
@@ -28,7 +28,7 @@ impl Invocation {
 }
 
 impl Job {
-    /// The job and its clones in a sentence.
+    /// The job and its clones in one sentence.
     pub fn describe(&self) -> String {
         let options = &self.options;
         let clones = match options.course.numjobs {
@@ -110,7 +110,7 @@ impl Job {
 }
 
 impl Job {
-    /// How much of each file is used where `filesize` says how long they are.
+    /// How much of each file is used if `filesize` gives their length.
     fn of_each(&self, (least, most): (u64, u64)) -> String {
         let each = if self.paths().len() > 1 { "each of " } else { "of " };
         let used = |whole| self.used_from(self.options.target.offset.of(Bytes(whole)), Bytes(whole));
@@ -135,7 +135,7 @@ fn used(options: &Options) -> Vec<Direction> {
     }
 }
 
-/// A recording that is run again, how fast, and where.
+/// A recording that is replayed, how fast, and on what.
 fn recorded(options: &Options, recording: &str) -> String {
     let speed = match options.target.playing {
         playing if playing.no_stall => "as fast as it goes".to_owned(),
@@ -183,7 +183,7 @@ fn kind(options: &Options) -> String {
     format!("{order} {ways}{how}")
 }
 
-/// How many of random requests go on where the one before ended.
+/// The share of random requests that follow the previous request.
 fn in_order(options: &Options) -> String {
     let percents = &options.pattern.random_percent;
     let used = used(options);
@@ -342,8 +342,7 @@ fn checks(options: &Options) -> Option<String> {
     })
 }
 
-/// A reader who repeats a run should know whether it asks for the same places again, which a cache
-/// may hold by then.
+/// Whether a repeated run makes the same requests again, which a cache may hold by then.
 fn seed(options: &Options) -> Option<String> {
     let pattern = &options.pattern;
     match (pattern.kind.random, pattern.repeat) {

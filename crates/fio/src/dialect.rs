@@ -1,13 +1,13 @@
-//! Which reading of numbers is in force: ours, which refuses what fio reads in a surprising way, or
-//! fio's own.
+//! How numbers are read: strictly, refusing what fio reads in a surprising way, or exactly as fio
+//! reads them.
 
 /// How values are read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dialect {
-    /// Copy fio where it surprises (`1.5M` is 1 byte, `4KiB` is 4000 bytes) in place of refusing
-    /// it.
+    /// Whether surprising values are read as fio reads them (`1.5M` is 1 byte, `4KiB` is 4000
+    /// bytes) instead of being refused.
     pub strict_fio: bool,
-    /// What `k` stands for.
+    /// The meaning of `k`.
     pub kb_base: KbBase,
 }
 
@@ -20,15 +20,15 @@ impl Default for Dialect {
 /// fio's option `kb_base`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum KbBase {
-    /// 1024, the default: `k` is 1024 and, for the sake of old scripts, `KiB` is 1000.
+    /// 1024, the default: `k` is 1024 and, for compatibility with old scripts, `KiB` is 1000.
     #[default]
     Binary,
-    /// 1000: `k` is 1000 and `KiB` is 1024, as the standards have it.
+    /// 1000: `k` is 1000 and `KiB` is 1024, as in the standards.
     Decimal,
 }
 
 impl KbBase {
-    /// The factor of `k`, `kb`.
+    /// The factor of `k` and `kb`.
     pub fn plain(self) -> u64 {
         match self {
             KbBase::Binary => 1024,

@@ -1,15 +1,15 @@
-//! Durations as fio writes them: `60`, `10m`, `500ms`, `(2*30s)`; a bare number is in the unit of
+//! Durations in fio's notation: `60`, `10m`, `500ms`, `(2*30s)`. A bare number is in the unit of
 //! its option.
 //!
-//! fio takes the units us, ms, s, m, h, d (also usec and msec), in either case, and drops what it
-//! does not know: `5min` for a latency is 5 µs. That is refused here. It drops fractions too; here
-//! `0.2` seconds are 200 ms. `--strict-fio` copies fio.
+//! fio accepts the units us, ms, s, m, h, d (also usec and msec) in either case and ignores any
+//! others: `5min` for a latency is 5 µs. Such units are refused here. fio also drops fractions;
+//! here `0.2` seconds are 200 ms. `--strict-fio` behaves like fio.
 
 use crate::dialect::Dialect;
 use crate::{expression, number};
 use block::Span;
 
-/// What a bare number counts.
+/// The unit of a bare number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Bare {
     /// Seconds: runtime, ramp_time, startdelay.
@@ -21,7 +21,7 @@ pub enum Bare {
 }
 
 impl Bare {
-    /// The nanoseconds of one.
+    /// The unit in nanoseconds.
     pub fn nanos(self) -> u64 {
         match self {
             Bare::Seconds => 1_000_000_000,
@@ -31,14 +31,14 @@ impl Bare {
     }
 }
 
-/// The duration that `text` says.
+/// Parses a duration.
 ///
 /// # Errors
 /// The rule that the text breaks, with what to write instead.
 pub fn span(text: &str, bare: Bare, dialect: Dialect) -> Result<Span, String> {
     let given = text.trim();
     if given.starts_with('(') {
-        // In arithmetic fio counts a bare number in microseconds, whatever the option's own unit.
+        // In arithmetic, fio counts a bare number in microseconds, whatever the option's own unit.
         let nanos = expression::whole(given, |unit| factor(unit).map(|f| f as f64 / 1e3))?;
         return Ok(Span::from_micros(nanos));
     }
@@ -59,7 +59,7 @@ pub fn span(text: &str, bare: Bare, dialect: Dialect) -> Result<Span, String> {
     number.checked_mul(factor).map(Span::from_nanos).ok_or_else(|| "is more than 584 years".to_owned())
 }
 
-/// Nanoseconds of a unit.
+/// The nanoseconds of a unit.
 fn factor(unit: &str) -> Option<u64> {
     Some(match unit.to_ascii_lowercase().as_str() {
         "us" | "usec" => 1_000,
@@ -84,12 +84,12 @@ fn correction(number: u64, unit: &str, bare: Bare) -> String {
     }
 }
 
-/// A number of `whole` and the digits of `rest` behind its point, and the unit behind those.
+/// A decimal number: `whole`, then `rest` with the digits after the point and the unit.
 fn fraction(whole: &str, rest: &str, bare: Bare) -> Result<Span, String> {
     let (digits, unit) = number::split(rest);
     let factor = if unit.is_empty() { Some(bare.nanos()) } else { factor(unit) };
     let factor = factor.ok_or_else(|| format!("unknown unit {unit:?}; durations take us, ms, s, m, h, d"))?;
-    // 18 digits and the nanoseconds of a day are within 128 bits.
+    // 18 digits times the nanoseconds of a day fit into 128 bits.
     let places = digits.len() as u32;
     let number: u128 = match (1..=18).contains(&places) {
         true => format!("{whole}{digits}").parse().map_err(|_| "is more than 584 years".to_owned())?,

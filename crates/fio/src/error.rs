@@ -1,17 +1,17 @@
-//! What is wrong with a command line or a job file, and where: one line that names file, line,
-//! section, option, the value given, the rule, and what to write instead.
+//! What is wrong with a command line or a job file, and where: one line with file, line, section,
+//! option, value, rule, and what to write instead.
 
 use crate::value::Rule;
 use std::fmt;
 
-/// Where something stands.
+/// A position in the input.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// The job file, or `None` for the command line.
     pub file: Option<String>,
-    /// Its line, from 1; 0 where no single line is meant.
+    /// The line, from 1; 0 if the position is not a single line.
     pub line: u32,
-    /// The section (the job's name), or nothing outside of any.
+    /// The section (the job's name), or `None` outside of any.
     pub section: Option<String>,
 }
 
@@ -29,20 +29,20 @@ impl fmt::Display for Place {
     }
 }
 
-/// Wrong input: what and where.
+/// Wrong input: position and problem.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{place}: {problem}")]
 pub struct Error {
-    /// Where it stands.
+    /// The position.
     pub place: Place,
-    /// What it is.
+    /// The problem.
     pub problem: Box<Problem>,
 }
 
 /// What can be wrong.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Problem {
-    /// Neither fio nor we know the option.
+    /// The option is not known to fio or seawall.
     #[error("no option {option:?}{}", .nearest.as_ref().map_or(String::new(), |n| format!("; the nearest is {n:?}")))]
     UnknownOption {
         /// As typed.
@@ -50,12 +50,12 @@ pub enum Problem {
         /// The one that was probably meant.
         nearest: Option<String>,
     },
-    /// fio has the option, and we do not.
+    /// fio has the option and seawall does not.
     #[error("{option}: fio has this option and seawall does not; {instead}")]
     NotHere {
         /// As typed.
         option: String,
-        /// The nearest that we have, and how it differs.
+        /// The nearest replacement, and how it differs.
         instead: String,
     },
     /// A value breaks the option's rule.
@@ -63,59 +63,59 @@ pub enum Problem {
     Value {
         /// As typed.
         option: String,
-        /// As typed, variables expanded.
+        /// As typed, with variables replaced.
         value: String,
         /// The rule that it breaks, and what to write instead.
         rule: Rule,
     },
-    /// An option that needs a value stands alone.
+    /// An option that needs a value has none.
     #[error("{option}: needs a value, as in {option}={example}")]
     NeedsValue {
         /// As typed.
         option: String,
-        /// One that would do.
+        /// A valid value.
         example: String,
     },
-    /// An option that needs a value is given a variable that is not set.
+    /// An option that needs a value has a variable that is not set.
     #[error(
         "{option}: needs a value, and ${{{variable}}} is not set; set it in the environment, as in {variable}={example}"
     )]
     UnsetVariable {
         /// As typed.
         option: String,
-        /// Its name.
+        /// The variable's name.
         variable: String,
-        /// A value that would do.
+        /// A valid value.
         example: String,
     },
-    /// A line of a job file before its first section.
+    /// A line of a job file before the first section.
     #[error("{0:?} stands before the first [section]; put [global] or [a-name] above it")]
     OutsideSection(String),
-    /// A section's head without its end.
+    /// The head of a section without its closing bracket.
     #[error("{0:?} begins a section and has no closing bracket; write [a-name]")]
     SectionHead(String),
-    /// A section's head with no name in it.
+    /// The head of a section without a name.
     #[error("a section needs a name; write [a-name]")]
     SectionName,
     /// A section within an included file.
     #[error("{0:?}: an included file holds options only, no sections; move the section to the job file")]
     SectionIncluded(String),
-    /// Files that include each other.
+    /// Files include each other.
     #[error("include {path}: more than {limit} files deep; does it include itself?")]
     IncludeDepth {
-        /// The file that was to be read.
+        /// The file that was to be read next.
         path: String,
-        /// How deep is allowed.
+        /// The limit.
         limit: u32,
     },
-    /// A text is longer than anything that makes sense.
+    /// A limit was exceeded.
     #[error("{what}: {given} is more than the limit of {limit}")]
     TooMuch {
-        /// Of what.
+        /// The quantity.
         what: &'static str,
-        /// How much.
+        /// The amount given.
         given: u64,
-        /// How much is allowed.
+        /// The limit.
         limit: u64,
     },
     /// A file cannot be read.
@@ -123,35 +123,35 @@ pub enum Problem {
     Unreadable {
         /// The file.
         path: String,
-        /// The system's words.
+        /// The system's message.
         why: String,
     },
-    /// `${NAME` without its end.
+    /// `${NAME` without its closing brace.
     #[error("{0:?}: a variable is written ${{NAME}}, and the closing brace is missing")]
     Variable(String),
-    /// A section was asked for by name, and there is none.
+    /// A section was selected that does not exist.
     #[error("--section={name}: no such section; there are {there}")]
     NoSuchSection {
         /// As typed.
         name: String,
-        /// Those that are there.
+        /// The sections that exist.
         there: String,
     },
     /// Nothing to run.
     #[error("no job: name a job file, or give --name=NAME with its options")]
     NoJob,
-    /// Options that do not go together, or one that is missing.
+    /// Options conflict, or one is missing.
     #[error("{0}")]
     Rule(String),
 }
 
 impl Error {
-    /// `problem` at `place`.
+    /// An error at `place`.
     pub fn at(place: &Place, problem: Problem) -> Error {
         Error { place: place.clone(), problem: Box::new(problem) }
     }
 
-    /// Something wrong with the command line itself.
+    /// An error of the command line itself.
     pub fn on_command_line(problem: Problem) -> Error {
         Error { place: Place::default(), problem: Box::new(problem) }
     }

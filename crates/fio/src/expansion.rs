@@ -1,18 +1,17 @@
-//! Variables in values: `${NAME}` from the environment and fio's keywords `$pagesize`,
+//! Replaces variables in values: `${NAME}` from the environment and fio's keywords `$pagesize`,
 //! `$mb_memory`, `$ncpus`.
 //!
-//! A value with a keyword in it may be arithmetic without parentheses, `8*$mb_memory`, and is
+//! A value with a keyword may be arithmetic without parentheses, such as `8*$mb_memory`. It is
 //! computed here.
 
 use crate::error::Problem;
 use crate::expression;
 use crate::world::World;
 
-/// Longer values are refused: a variable may hold anything.
+/// Longer values are refused, because a variable may hold anything.
 pub const VALUE_BYTES_MAX: usize = 64 << 10;
 
-/// `value` with the environment's variables in it; a variable that is not set is nothing, as in
-/// fio.
+/// Replaces the environment's variables in `value`. A variable that is not set is empty, as in fio.
 ///
 /// # Errors
 /// A variable is not closed, or the value becomes too long.
@@ -36,7 +35,7 @@ pub fn unset<'v>(value: &'v str, world: &dyn World) -> Option<&'v str> {
     names.find(|name| world.variable(name).is_none())
 }
 
-/// `value` with fio's keywords replaced, and computed where one was.
+/// Replaces fio's keywords in `value`, and computes the result if there were any.
 pub fn keywords(value: &str, world: &dyn World) -> String {
     let mut text = value.to_owned();
     let numbers = [("$pagesize", world.page_bytes()), ("$mb_memory", world.memory_mib()), ("$ncpus", world.cpus())];

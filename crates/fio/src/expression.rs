@@ -1,13 +1,13 @@
-//! Arithmetic in a value: `(2*4k)`, `($ncpus+1)`, in parentheses as fio's manual has it.
+//! Arithmetic in a value: `(2*4k)`, `($ncpus+1)`, in parentheses as in fio's manual.
 //!
-//! Operators, weakest first: `+ -`, `* / %`, `^` (binds to the right), sign. A number may carry a
-//! unit, which the caller gives a factor. fio computes in floating point and so do we, but a result
-//! that is no whole number is refused.
+//! Operators from lowest to highest precedence: `+ -`, `* / %`, `^` (right-associative), sign. A
+//! number may have a unit, whose factor the caller provides. Like fio, this computes in floating
+//! point, but the result must be a whole number.
 
-/// Deeper nesting than this is an attack on the stack, not a job.
+/// Deeper nesting is refused, because every level uses stack.
 const DEPTH_LIMIT: u32 = 64;
 
-/// The whole number that `text` comes to; `factor` knows the units.
+/// The whole number that `text` evaluates to; `factor` gives the factor of a unit.
 ///
 /// # Errors
 /// The rule that the text breaks.
@@ -18,7 +18,7 @@ pub fn whole(text: &str, factor: impl Fn(&str) -> Option<f64>) -> Result<u64, St
     if !parser.rest.is_empty() {
         return Err(format!("{:?} is left over after the arithmetic; put all of it in parentheses", parser.rest));
     }
-    // Beyond 2^53 a float no longer holds every whole number.
+    // Beyond 2^53, a float does not hold every whole number.
     if !(0.0..=9_007_199_254_740_992.0).contains(&value) {
         return Err(format!("comes to {value}, which is not within 0 and 2^53"));
     }
@@ -86,7 +86,7 @@ impl<F: Fn(&str) -> Option<f64>> Parser<'_, F> {
             None => self.number()?,
         };
         self.depth -= 1;
-        // A unit may follow a parenthesis as well: (1+1)k.
+        // A unit may also follow a parenthesis: (1+1)k.
         Ok(value * self.unit()?)
     }
 

@@ -1,19 +1,19 @@
-//! fio's options of the whole run, which belong to no job: outputs, status line, sections, limits;
-//! and ours.
+//! Options of the whole run, which belong to no job: outputs, status line, sections, limits. Some
+//! are fio's and some are seawall's.
 
 use crate::dialect::Dialect;
 use crate::duration::{self, Bare};
 use crate::error::Problem;
 use block::Span;
 
-/// What is asked of the whole run.
+/// The options of the whole run.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Flags {
-    /// What is to be done at all.
+    /// The action.
     pub action: Action,
-    /// `--output`: a file in place of the standard output.
+    /// `--output`: a file instead of the standard output.
     pub output: Option<String>,
-    /// `--output-format`, `--minimal`: which outputs, in fio's order of writing.
+    /// `--output-format`, `--minimal`: the outputs, in the order in which fio writes them.
     pub formats: Vec<Format>,
     /// `--terse-version`.
     pub terse_version: u32,
@@ -21,9 +21,9 @@ pub struct Flags {
     pub eta: Eta,
     /// `--eta-interval`.
     pub eta_interval: Span,
-    /// `--eta-newline`: the status goes to a new line so often.
+    /// `--eta-newline`: how often the status goes to a new line.
     pub eta_newline: Option<Span>,
-    /// `--status-interval`: all outputs so often, from the start of the run on.
+    /// `--status-interval`: how often all outputs are written, counted from the start of the run.
     pub status_interval: Option<Span>,
     /// `--bandwidth-log`.
     pub bandwidth_log: bool,
@@ -33,22 +33,22 @@ pub struct Flags {
     pub sections: Vec<String>,
     /// `--max-jobs`.
     pub max_jobs: u32,
-    /// `--aux-path`: folder of the states of verified runs.
+    /// `--aux-path`: the folder for the states of verified runs.
     pub aux_path: Option<String>,
-    /// `--strict-fio`: copies fio where it surprises.
+    /// `--strict-fio`: behaves like fio even where that is surprising.
     pub strict_fio: bool,
-    /// `--destroy-data`: names, patterns and folders that may be overwritten whatever is there.
+    /// `--destroy-data`: names, patterns and folders that may be overwritten whatever they hold.
     pub destroy_data: Vec<String>,
-    /// `--even-in-use`: devices that may be written while somebody uses them.
+    /// `--even-in-use`: devices that may be written while they are in use.
     pub even_in_use: Vec<String>,
-    /// What the user should know of flags that do nothing here.
+    /// Notes for the user on flags that have no effect here.
     pub notes: Vec<String>,
 }
 
-/// What is to be done.
+/// The action of a call.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub enum Action {
-    /// Runs the jobs.
+    /// Run the jobs.
     #[default]
     Run,
     /// `--parse-only`.
@@ -59,22 +59,22 @@ pub enum Action {
     Version,
     /// `--help`.
     Help,
-    /// `--cmdhelp`: of an option, or of all.
+    /// `--cmdhelp`: for one option, or for all.
     CommandHelp(Option<String>),
-    /// `--enghelp`: of an engine, or of all.
+    /// `--enghelp`: for one engine, or for all.
     EngineHelp(Option<String>),
 }
 
-/// An output, in the order in which fio writes them.
+/// An output format, in the order in which fio writes them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Format {
-    /// Semicolons.
+    /// Fields separated by semicolons.
     Terse,
     /// JSON.
     Json,
     /// JSON with all bins of the histograms.
     JsonPlus,
-    /// For people.
+    /// Text for people.
     Normal,
 }
 
@@ -88,7 +88,7 @@ impl Format {
 /// When the status line is shown.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Eta {
-    /// In a terminal.
+    /// On a terminal.
     #[default]
     Auto,
     /// Always.
@@ -121,15 +121,14 @@ impl Default for Flags {
     }
 }
 
-/// A flag of the run.
+/// An option of the run.
 #[derive(Clone, Copy, Debug)]
 pub struct Flag {
     /// Its name.
     pub name: &'static str,
-    /// A value that it takes, as an example; `None` where it stands alone, an empty one where it
-    /// may.
+    /// An example value. `None` if it takes no value, empty if the value is optional.
     pub example: Option<&'static str>,
-    /// What it means.
+    /// Its meaning.
     pub about: &'static str,
     set: fn(&mut Flags, &str) -> Result<(), String>,
 }
@@ -143,7 +142,7 @@ const fn flag(
     Flag { name, example, about, set }
 }
 
-/// All flags that are there.
+/// All flags.
 pub const FLAGS: &[Flag] = &[
     flag("output", Some("FILE"), "writes the outputs to a file", |f, v| {
         f.output = Some(v.to_owned());
@@ -211,7 +210,7 @@ pub const FLAGS: &[Flag] = &[
     }),
     flag("max-jobs", Some("4096"), "most jobs, clones counted; no less than 4096", |f, v| {
         let jobs: u32 = v.parse().ok().filter(|jobs| (1..=MAX_JOBS).contains(jobs)).ok_or_else(max_jobs_rule)?;
-        // A smaller one is taken and binds nobody, as in fio.
+        // A smaller value is accepted and has no effect, as in fio.
         f.max_jobs = jobs.max(LEAST_MAX_JOBS);
         Ok(())
     }),
@@ -272,7 +271,7 @@ pub const FLAGS: &[Flag] = &[
     ),
 ];
 
-/// The flags that fio has and we do not, each with what to use in its place.
+/// The flags that fio has and seawall lacks, each with its replacement.
 pub const MISSING: &[(&str, &str)] = &[
     ("debug", "set the log level of seawall instead"),
     ("latency-log", "the nearest is write_lat_log"),
@@ -291,10 +290,10 @@ pub const MISSING: &[(&str, &str)] = &[
     ("trigger-remote", "there is no nearest one"),
 ];
 
-/// How many jobs there may be whatever `--max-jobs` says: fio's own limit.
+/// How many jobs are allowed whatever `--max-jobs` is; the same limit as in fio.
 const LEAST_MAX_JOBS: u32 = 4096;
 
-/// The most that `--max-jobs` may allow: each is a thread.
+/// Maximum of `--max-jobs`, since each job is a thread.
 const MAX_JOBS: u32 = 65_536;
 
 fn max_jobs_rule() -> String {
@@ -302,12 +301,12 @@ fn max_jobs_rule() -> String {
 }
 
 impl Flag {
-    /// The flag of a name.
+    /// The flag with this name.
     pub fn find(name: &str) -> Option<&'static Flag> {
         FLAGS.iter().find(|flag| flag.name == name)
     }
 
-    /// Takes it into `flags`.
+    /// Stores the value in `flags`.
     pub(crate) fn take(&self, flags: &mut Flags, value: &str) -> Result<(), Problem> {
         (self.set)(flags, value).map_err(|rule| Problem::Value {
             option: format!("--{}", self.name),
@@ -318,12 +317,12 @@ impl Flag {
 }
 
 impl Flags {
-    /// How numbers are read before a job says otherwise.
+    /// How numbers are read unless a job says otherwise.
     pub fn dialect(&self) -> Dialect {
         Dialect { strict_fio: self.strict_fio, ..Dialect::default() }
     }
 
-    /// In fio's order, each once; json+ holds all that json does.
+    /// In fio's order, each once. json+ includes all that json has.
     fn tidy_formats(&mut self) {
         self.formats.sort_unstable();
         self.formats.dedup();

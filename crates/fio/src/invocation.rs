@@ -1,4 +1,4 @@
-//! One call of fio: read, unfolded and checked.
+//! One call of fio: parsed, unfolded and checked.
 
 use crate::command_line;
 use crate::error::{Error, Problem};
@@ -9,25 +9,26 @@ use crate::script::Script;
 use crate::unfold::{self, LeftOut};
 use crate::world::World;
 
-/// What a command line comes to.
+/// The meaning of a command line.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Invocation {
     /// Flags of the run: what to do, outputs, limits.
     pub flags: Flags,
-    /// The jobs in order, clones side by side. Empty where the action needs none.
+    /// The jobs in order, clones next to each other. Empty if the action needs none.
     pub jobs: Vec<Job>,
-    /// What global sections set at last, by fio's names, as a report repeats it; `None` where they
+    /// The final values that global sections set, by fio's names, for the report; `None` if they
     /// set nothing.
     pub global: Option<Vec<(String, String)>>,
-    /// Jobs that cannot run and hold up no other. With `--strict-fio` they make the exit code 1.
+    /// Jobs that cannot run and do not prevent the others from running. With `--strict-fio` they
+    /// make the exit code 1.
     pub left_out: Vec<LeftOut>,
-    /// What the user should know before the run; one line each.
+    /// Notes for the user before the run; one line each.
     pub notes: Vec<String>,
     pub(crate) scripts: Vec<Script>,
 }
 
 impl Invocation {
-    /// Reads a command line, without the program's name, and the job files that it names.
+    /// Parses a command line, without the program's name, and the job files that it names.
     ///
     /// # Errors
     /// See [`Error`]; nothing was run or written.
@@ -77,8 +78,8 @@ impl Invocation {
         }
     }
 
-    /// Which jobs are reported as one entry, by index, in order: the jobs of a group with
-    /// `group_reporting` together, all others apart, and those with `stats=0` not at all.
+    /// The jobs that are reported as one entry, by index and in order: the jobs of a group with
+    /// `group_reporting` together, all others separately, and those with `stats=0` not at all.
     pub fn entries(&self) -> Vec<Vec<usize>> {
         let mut entries: Vec<Vec<usize>> = Vec::new();
         let mut open: Option<u32> = None;

@@ -1,46 +1,46 @@
-//! A job after its sections were joined: one clone with all its options.
+//! A job after its sections were combined: one clone with all its options.
 
 use crate::error::Place;
 use crate::naming::{self, Namer};
 use crate::options::Options;
 
-/// The recording that comes by the standard input.
+/// The name of a recording that comes from the standard input.
 pub const STANDARD_INPUT: &str = "-";
 
 /// One clone of a job.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
-    /// Its name, in reports and for those that wait for it.
+    /// Its name, in reports and for jobs that wait for it.
     pub name: String,
-    /// Its section's name, which its files bear: two sections whose names are set alike have files
-    /// of their own.
+    /// The name of its section, which is part of its files' names: sections that set the same job
+    /// name have different files.
     pub section: String,
-    /// Which of the clones of its section, from 0.
+    /// The number of the clone within its section, from 0.
     pub number: u32,
     /// Its report group, from 0.
     pub group: u32,
-    /// The jobs of a stage start together, when all of the stages before ended; from 0. A stonewall
-    /// begins one.
+    /// Its stage, from 0. The jobs of a stage start together when those of all earlier stages have
+    /// ended. A stonewall begins a stage.
     pub stage: u32,
-    /// The seed of all its chance.
+    /// The seed of all its random choices.
     pub seed: u64,
-    /// Its options, all of them.
+    /// All its options.
     pub options: Options,
-    /// What its own section set, by fio's names, in order; a report repeats it.
+    /// The settings of its own section, by fio's names and in order, for the report.
     pub given: Vec<(String, String)>,
-    /// Where it stands.
+    /// Its position in the input.
     pub place: Place,
 }
 
 impl Job {
-    /// The recording that it runs again: of several, with colons between, clones take turns.
+    /// The recording that it replays. If several are given, separated by colons, clones take turns.
     pub fn recording(&self) -> Option<String> {
         let names = naming::split(self.options.target.read_iolog.as_deref()?);
         let turn = (self.number as usize).checked_rem(names.len())?;
         names.into_iter().nth(turn)
     }
 
-    /// Where its own recording goes, if it makes one: of clones each has a file.
+    /// The file of its own recording, if it makes one; each clone has its own file.
     pub fn recorded_to(&self) -> Option<String> {
         let given = self.options.target.write_iolog.as_ref()?;
         Some(if self.number == 0 { given.clone() } else { format!("{given}.{}", self.number) })

@@ -1,9 +1,9 @@
 //! fio's job files: `[section]`, `option=value`, comments, `include`.
 //!
-//! `;` and `#` begin a comment, at the start of a line or behind a value. fio takes them so even
-//! within a word, and reads `filename=a#b` as `a`; that is refused here, but in a description.
-//! Spaces around names and values do not count. A section named `global` (for fio: one whose name
-//! begins so) sets defaults for those behind it.
+//! `;` and `#` begin a comment at the start of a line or after a value. fio also accepts them
+//! within a word, and reads `filename=a#b` as `a`; this is refused here, except in a description.
+//! Spaces around names and values are ignored. A section named `global` (in fio: one whose name
+//! begins with it) sets defaults for the sections after it.
 
 use crate::catalogue;
 use crate::dialect::Dialect;
@@ -12,10 +12,10 @@ use crate::expansion;
 use crate::script::{Script, Section, Setting};
 use crate::world::World;
 
-/// Files that include files: deeper is a circle.
+/// Maximum depth of files that include files; deeper is a cycle.
 const INCLUDE_DEPTH_LIMIT: u32 = 16;
 
-/// Bytes of a job file with all that it includes.
+/// Maximum bytes of a job file with all that it includes.
 const TEXT_BYTES_MAX: u64 = 4 << 20;
 
 /// Reads a job file and what it includes.
@@ -36,7 +36,8 @@ struct Reader<'w> {
 }
 
 impl Reader<'_> {
-    /// Reads one file; `depth` is how many files include it, `from` where.
+    /// Reads one file. `depth` is the number of files that include it, `from` the position of the
+    /// include.
     fn file(&mut self, path: &str, depth: u32, from: &Place) -> Result<(), Error> {
         let text = self
             .world
@@ -55,13 +56,13 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A line without its comment and the spaces around it.
+    /// A line without its comment and surrounding spaces.
     fn uncommented<'l>(&self, line: &'l str, place: &Place) -> Result<&'l str, Error> {
         let line = line.trim();
         let Some(at) = line.find([';', '#']) else { return Ok(line) };
         let (content, comment) = line.split_at(at);
         let apart = content.is_empty() || content.ends_with([' ', '\t', ']']);
-        // Of a sentence the rest may go.
+        // In prose, losing the rest does no harm.
         let is_prose = content.split_once('=').is_some_and(|(option, _)| option.trim_end() == "description");
         if !apart && !is_prose && !self.dialect.strict_fio {
             let rule =
@@ -113,7 +114,7 @@ impl Reader<'_> {
                 format!("{behind:?} stands behind a section's head and fio ignores it; give it a line of its own");
             return Err(Error::at(&place, Problem::Rule(rule)));
         }
-        // fio compares the first six letters only.
+        // fio compares only the first six letters.
         let is_global = name == "global" || (self.dialect.strict_fio && name.starts_with("global"));
         if !is_global && name.starts_with("global") {
             let rule = format!("fio takes [{name}] for [global]; write [global], or begin the job's name otherwise");
@@ -124,7 +125,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    /// A relative path counts from the folder of the file that includes it.
+    /// A relative path counts from the folder of the including file.
     fn include(&mut self, path: &str, depth: u32, place: &Place) -> Result<(), Error> {
         let path = expansion::environment(path, self.world).map_err(|problem| Error::at(place, problem))?;
         let folder = place.file.as_deref().and_then(|file| file.rsplit_once('/')).map(|(folder, _)| folder);
@@ -139,8 +140,9 @@ impl Reader<'_> {
     }
 }
 
-/// An option's value with its variables and keywords replaced. Where nothing is left, as a variable
-/// is not set, and the option needs a value, that is said here: later nobody knows of the variable.
+/// An option's value with its variables and keywords replaced. If nothing is left because a
+/// variable is not set, and the option needs a value, that is reported here, since the variable is
+/// not known later.
 fn expanded(option: &str, value: &str, world: &dyn World) -> Result<String, Problem> {
     let whole = expansion::environment(value, world)?;
     let needy = catalogue::find(option).filter(|found| whole.is_empty() && !found.form.may_stand_alone());

@@ -1,12 +1,12 @@
-//! fio's command lines and job files, read and unfolded into our jobs, and fio's outputs, written
-//! from the outcomes of our jobs.
+//! Parses fio's command lines and job files, turns them into jobs, and writes fio's outputs from
+//! the outcomes of those jobs.
 //!
 //! ```text
 //!  arguments ─► command_line ─┐                                      ┌─► describe   (what will run, in words)
 //!                             ├─► script ─► options ─► jobs ─► spec ─┤
 //!  job files ─► jobfile ──────┘  (sections) (values)  (clones)       └─► the engine ─► outcome ─► render (fio's outputs)
 //! ```
-//! Nothing here reads a file, a clock or the environment: a [`World`] is handed in.
+//! Nothing here reads a file, a clock or the environment: a [`World`] is passed in.
 
 pub mod catalogue;
 mod command_line;

@@ -1,21 +1,21 @@
-//! Which files a clone uses: `$jobname.$jobnum.$filenum` in its directory, or those that `filename`
-//! names. `$jobname` is the name of the section, whatever `name` says, as in fio.
+//! The files of a clone: `$jobname.$jobnum.$filenum` in its directory, or those named by
+//! `filename`. `$jobname` is the name of the section, whatever `name` is, as in fio.
 //!
-//! Lists are separated by colons; a colon within a name is written `\:`. Names that were given are
-//! shared by all clones, the first `nrfiles` of them where that was said behind them; folders take
-//! turns over the clones.
+//! Lists are separated by colons; a colon within a name is written `\:`. Given names are shared by
+//! all clones; if `nrfiles` follows them, only that many are used. Clones take turns with the
+//! folders.
 
 use crate::options::TargetOptions;
 use block::Bytes;
 
-/// A clone, as far as the names of its files go.
+/// The properties of a clone that the names of its files depend on.
 #[derive(Clone, Copy, Debug)]
 pub struct Namer<'o> {
     /// Its options.
     pub target: &'o TargetOptions,
     /// The name of the job's section.
     pub section: &'o str,
-    /// Which of the clones, from 0.
+    /// The number of the clone, from 0.
     pub number: u32,
 }
 
@@ -38,7 +38,7 @@ impl Namer<'_> {
 
     fn generated(&self, file: u32) -> String {
         let format = &self.target.filename_format;
-        // fio knows $jobname, $jobnum and $filenum; an empty format is its old one.
+        // fio replaces $jobname, $jobnum and $filenum; an empty format is its old one.
         let format = if format.is_empty() { "$jobname.$jobnum.$filenum" } else { format };
         format
             .replace("$jobname", self.section)
@@ -47,11 +47,11 @@ impl Namer<'_> {
     }
 }
 
-/// The URI of a file in a folder of an NFS server, with what the folder's own says behind its
-/// question mark; a load that writes makes it as long as `end`, if the folder says nothing of that.
+/// The URI of a file in a folder on an NFS server, with the query of the folder's own URI. A load
+/// that writes extends the file to `end`, unless the folder's URI gives a size.
 pub fn nfs_file(folder: &str, file: &str, end: Option<Bytes>) -> String {
     let (path, query) = folder.split_once('?').unwrap_or((folder, ""));
-    // What stands for itself in a name and not in a URI.
+    // Characters that are plain in a name and special in a URI.
     let file = file.replace('%', "%25").replace('?', "%3F");
     let has_size = query.split('&').any(|pair| pair.starts_with("size="));
     let end = end.filter(|_| !has_size).map(|end| format!("size={}", end.0));

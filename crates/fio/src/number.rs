@@ -1,8 +1,9 @@
-//! Whole numbers and sizes as fio writes them: `4096`, `0x1000`, `4k`, `16GB`, `(2*4k)`.
+//! Whole numbers and sizes in fio's notation: `4096`, `0x1000`, `4k`, `16GB`, `(2*4k)`.
 //!
-//! fio reads as far as it understands and drops the rest: `1.5M` is 1 byte, `1e3` is 1, `4q` is 4;
-//! and its `4KiB` is 4000 bytes unless `kb_base=1000`. Each is refused here with what to write
-//! instead; `--strict-fio` copies fio. What fio does was found by running 3.33.
+//! fio reads as far as it understands and drops the rest: `1.5M` is 1 byte, `1e3` is 1, `4q` is 4.
+//! Its `4KiB` is 4000 bytes unless `kb_base=1000`. All of these are refused here with advice on
+//! what to write instead; `--strict-fio` accepts them as fio does. fio's behaviour was found by
+//! running 3.33.
 
 use crate::dialect::{Dialect, KbBase};
 use crate::expression;
@@ -10,7 +11,7 @@ use crate::expression;
 /// The letters of the units and their powers.
 const POWERS: [(char, u32); 5] = [('k', 1), ('m', 2), ('g', 3), ('t', 4), ('p', 5)];
 
-/// A number of bytes, or any whole number: fio lets both have a unit.
+/// A number of bytes, or any whole number; fio accepts a unit with both.
 ///
 /// # Errors
 /// The rule that the text breaks, with what to write instead.
@@ -39,7 +40,7 @@ pub fn whole(text: &str, dialect: Dialect) -> Result<u64, String> {
     number.checked_mul(factor).ok_or_else(|| "is more than 2^64 - 1".to_owned())
 }
 
-/// Digits, and what follows them.
+/// Splits a text into its digits and what follows them.
 pub fn split(text: &str) -> (&str, &str) {
     let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
     text.split_at(end)
@@ -53,7 +54,7 @@ fn hexadecimal(digits: &str, dialect: Dialect) -> Result<u64, String> {
     u64::from_str_radix(&digits[..end], 16).map_err(|_| "is no hexadecimal number of up to 64 bits".to_owned())
 }
 
-/// The factor of a unit that has one meaning only; `None` for one that fio reads otherwise than it
+/// The factor of a unit with one meaning only; `None` for a unit that fio does not read as it
 /// looks.
 fn factor(unit: &str, base: KbBase) -> Option<u64> {
     let unit = unit.to_ascii_lowercase();
@@ -70,7 +71,7 @@ fn factor(unit: &str, base: KbBase) -> Option<u64> {
     }
 }
 
-/// The factor that fio finds: it looks at the first letter, and at `ib` after it.
+/// The factor that fio uses: it looks at the first letter, and at `ib` after it.
 fn factor_of_fio(unit: &str, base: KbBase) -> u64 {
     let unit = unit.to_ascii_lowercase();
     let Some((_, power)) = POWERS.iter().find(|(letter, _)| unit.starts_with(*letter)) else { return 1 };
@@ -105,13 +106,13 @@ fn correction(given: &str, number: u64, unit: &str, base: KbBase) -> String {
     }
 }
 
-/// `1.5M` as `1536k`, `1e3` as `1000`: the same amount as a whole number, where there is one.
+/// `1.5M` as `1536k`, `1e3` as `1000`: the same amount as a whole number, if there is one.
 fn fraction(given: &str, base: KbBase) -> Option<String> {
     let end = given.find(|c: char| !(c.is_ascii_digit() || c == '.' || c == 'e' || c == 'E')).unwrap_or(given.len());
     let (number, unit) = given.split_at(end);
     let number: f64 = number.parse().ok()?;
     let bytes = number * factor(unit, base)? as f64;
-    // Beyond 2^53 a float no longer holds every whole number.
+    // Beyond 2^53, a float does not hold every whole number.
     if bytes.fract() != 0.0 || bytes > 9e15 {
         return None;
     }

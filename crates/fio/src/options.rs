@@ -1,8 +1,8 @@
-//! Every option of a job after its values were read: what fio calls `thread_options`.
+//! All options of a job after their values were parsed; fio calls this `thread_options`.
 //!
-//! A section starts from a copy of what the global sections above it set. Values that depend on
-//! each other (a block size and a split, a size and a number of files) stay apart here;
-//! [`crate::Job::spec`] joins them.
+//! A section starts from a copy of what the global sections before it set. Values that depend on
+//! each other, such as a block size and a split, or a size and a number of files, are kept
+//! separately here. [`crate::Job::spec`] combines them.
 
 mod course;
 mod data;
@@ -21,34 +21,33 @@ pub use target::{Engine, TargetOptions};
 use crate::dialect::KbBase;
 use stats::PerDirection;
 
-/// One value for reads, writes and trims each, where one was given.
+/// One optional value each for reads, writes and trims.
 pub type Triple<T> = PerDirection<Option<T>>;
 
-/// The options of one job, defaults as fio has them.
+/// The options of one job, with fio's defaults.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Options {
-    /// `name`: replaces the section's name.
+    /// `name`, which replaces the section's name.
     pub name: Option<String>,
     /// `description`.
     pub description: Option<String>,
-    /// What units mean.
+    /// Meaning of the unit `k`.
     pub kb_base: KbBase,
     /// `unit_base=1`: rates in the normal output count bits.
     pub bits: bool,
-    /// What it talks to.
+    /// The target.
     pub target: TargetOptions,
-    /// What it asks.
+    /// What is requested.
     pub pattern: PatternOptions,
-    /// When it asks.
+    /// When requests are made.
     pub pace: PaceOptions,
-    /// What it writes and checks.
+    /// What is written and verified.
     pub data: DataOptions,
-    /// When it starts and ends, and where.
+    /// Start, end and processors.
     pub course: CourseOptions,
-    /// What it reports.
+    /// What is reported.
     pub report: ReportOptions,
-    /// What the user should know of options that do less, or something else, than in fio. One line
-    /// each.
+    /// Notes for the user on options that do less than in fio, or something else. One line each.
     pub notes: Vec<String>,
 }
 
@@ -71,7 +70,7 @@ impl Default for Options {
 }
 
 impl Options {
-    /// Adds a note, once.
+    /// Adds a note unless it is already there.
     pub fn note(&mut self, note: impl Into<String>) {
         let note = note.into();
         if !self.notes.contains(&note) {
@@ -80,5 +79,5 @@ impl Options {
     }
 }
 
-/// The most files of one job: each is open at once.
+/// Maximum number of files of one job, since all of them are open at once.
 pub const FILES_MAX: u64 = 65_536;

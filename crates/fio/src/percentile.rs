@@ -1,14 +1,14 @@
-//! The percentiles that a report shows: fio's `percentile_list`.
+//! The percentiles in a report: fio's `percentile_list`.
 
-/// fio's own limit.
+/// The same limit as in fio.
 pub const PERCENTILES_MAX: usize = 20;
 
-/// Percentiles in rising order.
+/// Percentiles in ascending order.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PercentileList(Vec<f64>);
 
 impl PercentileList {
-    /// These, sorted.
+    /// A list of these percentiles, sorted.
     ///
     /// # Errors
     /// The rule that they break.

@@ -1,8 +1,7 @@
-//! fio's JSON (`json`, `json+`) read back as a run: what fio itself, of any version, or this
-//! program wrote.
+//! Reads fio's JSON (`json`, `json+`) as a run, whether fio (any version) or this program wrote it.
 //!
-//! Only what the document says is taken: latencies are known of `json+` alone, whose bins are a
-//! histogram; percentiles without one are no distribution, and are left out.
+//! Only what is in the document is used. Latencies come from `json+` alone, whose bins are a
+//! histogram. Percentiles without a histogram are not a distribution and are left out.
 
 use crate::dialect::Dialect;
 use crate::number;
@@ -12,38 +11,38 @@ use stats::Histogram;
 use stats::run::{Cell, Class, Event, Identity, Kind, Point, Run, RunActor, State};
 use std::collections::BTreeMap;
 
-/// Jobs in one document at most: more is no document of fio's, which ends at 4096.
+/// Maximum number of jobs in one document; fio itself stops at 4096.
 const JOBS_MOST: usize = 65_536;
 
-/// Requests of a histogram at most: at a thousand million a second these are 36 years, and three of
-/// them can be added.
+/// Maximum number of requests in a histogram. At a thousand million per second this is 36 years,
+/// and three such histograms can be added.
 const REQUESTS_MOST: u64 = 1 << 60;
 
-/// Why a text is no JSON of fio's.
+/// Why a text is not JSON of fio's.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadingError {
-    /// It is no JSON at all, or breaks off.
+    /// It is not JSON, or is cut off.
     #[error("is no JSON of fio's, or was cut short: line {line}, column {column} cannot be read")]
     Syntax {
-        /// Where.
+        /// The line.
         line: usize,
-        /// Where in the line.
+        /// The column.
         column: usize,
     },
-    /// Something is missing or has the wrong type.
+    /// A member is missing or has the wrong type.
     #[error("{at}: must be {rule}; the file is no JSON of fio's, was changed by hand or cut short")]
     Field {
-        /// Where in the document, as `jobs[0].read.total_ios`.
+        /// Its path in the document, such as `jobs[0].read.total_ios`.
         at: String,
-        /// What must be there.
+        /// What is expected there.
         rule: &'static str,
     },
 }
 
-/// The run that a document tells of. What fio printed before it is skipped.
+/// The run that a document describes. Anything that fio printed before the document is skipped.
 ///
 /// # Errors
-/// It is none of fio's; the error says where.
+/// It is not a document of fio's; the error has the position.
 pub fn read_json(text: &str) -> Result<Run, ReadingError> {
     let before = text.lines().position(|line| line.starts_with('{')).unwrap_or(0);
     let begin: usize = text.split_inclusive('\n').take(before).map(str::len).sum();
@@ -74,7 +73,7 @@ pub fn read_json(text: &str) -> Result<Run, ReadingError> {
 fn identity(root: &At<'_>, run: &Run, longest: Span) -> Identity {
     let mut names: Vec<&str> = run.actors.iter().map(|actor| actor.name.as_str()).collect();
     names.dedup();
-    // fio notes when it wrote the document: at the end.
+    // fio's timestamp is when it wrote the document, which is at the end.
     let ended = root.optional("timestamp_ms").and_then(|at| at.value.as_u64());
     let failed = run.events.iter().any(|event| event.kind == "failure");
     Identity {
@@ -87,7 +86,7 @@ fn identity(root: &At<'_>, run: &Run, longest: Span) -> Identity {
     }
 }
 
-/// The classes of a job's members.
+/// The classes of requests, by the names of a job's members.
 const CLASSES: [(&str, Class); 3] = [("read", Class::READ), ("write", Class::WRITE), ("trim", Class::TRIM)];
 
 fn add(run: &mut Run, actor: u32, job: &At<'_>, global: &BTreeMap<String, String>) -> Result<(), ReadingError> {
@@ -133,7 +132,7 @@ fn add(run: &mut Run, actor: u32, job: &At<'_>, global: &BTreeMap<String, String
     Ok(())
 }
 
-/// What a job did of a class; `None` of nothing.
+/// What a job did of one class; `None` if nothing.
 fn cell(actor: u32, class: Class, part: &At<'_>) -> Result<Option<Cell>, ReadingError> {
     let ops = part.member("total_ios")?.whole()?;
     if ops == 0 {
@@ -155,8 +154,8 @@ fn cell(actor: u32, class: Class, part: &At<'_>) -> Result<Option<Cell>, Reading
 /// What a mean must be.
 const MEAN: &str = "between min and max, and of less than 500 years in all";
 
-/// Of bins (nanoseconds to a count), with the shortest, longest and mean that stand beside them;
-/// `None` without bins.
+/// A histogram from bins (nanoseconds to count) and from the minimum, maximum and mean given with
+/// them; `None` without bins.
 fn histogram(times: &At<'_>) -> Result<Option<Histogram>, ReadingError> {
     let Some(bins) = times.optional("bins") else { return Ok(None) };
     if bins.object()?.is_empty() {
@@ -180,7 +179,7 @@ fn histogram(times: &At<'_>) -> Result<Option<Histogram>, ReadingError> {
         if count > REQUESTS_MOST {
             return Err(wrong("counts of at most 2^60 in all"));
         }
-        // A bin is called by its middle, which may be above the longest in it and below the
+        // A bin is named by its middle, which may be above the longest time in it or below the
         // shortest.
         let ns = Span::from_nanos(ns.clamp(least as u64, most as u64));
         *filled.entry(Histogram::bucket(ns)).or_default() += times;
@@ -197,8 +196,8 @@ fn histogram(times: &At<'_>) -> Result<Option<Histogram>, ReadingError> {
     Ok(Histogram::from_filled(&filled, sum, least, most))
 }
 
-/// Options by the names that jobs of ours are kept with, so that runs can be compared; the others
-/// by fio's.
+/// Options have the names under which seawall keeps its own jobs, so that runs can be compared;
+/// other options keep fio's names.
 fn settings(run: &mut Run, actor: u32, options: &BTreeMap<String, String>) {
     let actor = Some(actor);
     for (key, word) in options {
@@ -233,7 +232,7 @@ fn settings(run: &mut Run, actor: u32, options: &BTreeMap<String, String>) {
     }
 }
 
-/// A value and where it stands.
+/// A value and its path.
 struct At<'v> {
     path: String,
     value: &'v Value,
@@ -280,7 +279,7 @@ impl<'v> At<'v> {
         ReadingError::Field { at: self.path.clone(), rule }
     }
 
-    /// The options that stand there as texts.
+    /// The options that are texts.
     fn options(&self, name: &str) -> BTreeMap<String, String> {
         let options = self.optional(name).and_then(|at| at.value.as_object());
         let text = |(key, value): (&String, &Value)| Some((key.clone(), value.as_str()?.to_owned()));

@@ -1,7 +1,7 @@
-//! fio's outputs, written from what jobs left: JSON, terse, normal, and log files.
+//! Writes fio's outputs from the outcomes of jobs: JSON, terse, normal, and log files.
 //!
-//! Keys, order and layout are fio 3.33's, so that programs that read fio's outputs read ours. What
-//! fio lacks stands in added keys named `seawall`.
+//! Keys, order and layout are those of fio 3.33, so programs that read fio's outputs can read
+//! these. Additional figures are in keys named `seawall`.
 
 mod aggregate;
 mod entry;
@@ -25,32 +25,32 @@ use crate::invocation::Invocation;
 use block::date;
 use stats::job::JobOutcome;
 
-/// What we call ourselves where fio names its version. Programs look for `fio-` and a number.
+/// The name used in place of fio's version. Programs look for `fio-` and a number.
 pub const VERSION: &str = concat!("fio-3.33-seawall-", env!("CARGO_PKG_VERSION"));
 
-/// All that a report is made from.
+/// All inputs of a report.
 #[derive(Clone, Debug)]
 pub struct Report<'r> {
-    /// What was to run.
+    /// The jobs.
     pub invocation: &'r Invocation,
-    /// What each job left, in the order of [`Invocation::jobs`].
+    /// The outcome of each job, in the order of [`Invocation::jobs`].
     pub outcomes: &'r [JobOutcome],
-    /// When it is written.
+    /// When the report is written.
     pub moment: Moment,
     /// The machine's name.
     pub host: &'r str,
-    /// The process.
+    /// The process ID.
     pub pid: u32,
-    /// What the user should know that showed only when it ran; one line each.
+    /// Notes for the user that came up during the run; one line each.
     pub notes: &'r [String],
-    /// What had been done at earlier times, oldest first.
+    /// The state at earlier times, oldest first.
     pub interim: &'r [Interim],
-    /// The run was stopped by hand before its end.
+    /// Whether the run was stopped by the user.
     pub interrupted: bool,
 }
 
-/// What all jobs had done at some time of the run, as it will stand in the JSON: a few kilobytes
-/// for each entry, where the histograms behind it are many.
+/// The state of all jobs at some time of the run, as text for the JSON. This takes a few kilobytes
+/// for each entry, much less than its histograms.
 #[derive(Clone, Debug)]
 pub struct Interim(pub(crate) Json);
 
@@ -59,18 +59,18 @@ pub struct Interim(pub(crate) Json);
 pub struct Moment {
     /// Milliseconds since 1970, UTC.
     pub unix_ms: u64,
-    /// How far local time is ahead of UTC, in seconds.
+    /// Offset of local time from UTC, in seconds.
     pub ahead_s: i32,
 }
 
 impl Report<'_> {
-    /// The outputs that were asked for, in fio's order.
+    /// The requested outputs, in fio's order.
     pub fn outputs(&self) -> String {
         self.invocation.flags.formats.iter().map(|format| self.output(*format)).collect()
     }
 
-    /// Of these outputs those that may come many times, one behind the other: all but JSON, which
-    /// is one document.
+    /// Those of these outputs that may be repeated one after the other: all but JSON, which is one
+    /// document.
     pub fn repeatable(&self) -> String {
         let formats = self.invocation.flags.formats.iter();
         formats.filter(|format| !format.is_json()).map(|format| self.output(*format)).collect()
@@ -87,7 +87,7 @@ impl Report<'_> {
 }
 
 impl Moment {
-    /// As `Sat Nov 21 23:17:49 2026`, in local time.
+    /// In local time, such as `Sat Nov 21 23:17:49 2026`.
     pub fn date(self) -> String {
         date((self.unix_ms / 1000).saturating_add_signed(i64::from(self.ahead_s)), "%a %b %e %H:%M:%S %Y")
     }
@@ -100,7 +100,7 @@ mod tests {
     #[test]
     fn dates_are_those_of_ctime() {
         let date = |unix_s: u64, ahead_s| Moment { unix_ms: unix_s * 1000, ahead_s }.date();
-        // What fio printed beside its timestamp 1795303069.
+        // What fio printed next to its timestamp 1795303069.
         assert_eq!(date(1_795_303_069, 0), "Sat Nov 21 23:17:49 2026");
         assert_eq!(date(0, 0), "Thu Jan  1 00:00:00 1970");
         assert_eq!(date(951_782_400, 0), "Tue Feb 29 00:00:00 2000");

@@ -1,34 +1,34 @@
-//! What was typed, before it means anything: sections with their options in order, from job files
-//! and command line alike.
+//! What was typed, before it is interpreted: sections with their options in order, from job files
+//! and from the command line.
 
 use crate::error::Place;
 
-/// One `option` or `option=value`, as typed but with its variables expanded.
+/// One `option` or `option=value` as typed, with its variables replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Setting {
     /// The option as typed.
     pub option: String,
-    /// Its value; `None` where it stands alone.
+    /// Its value; `None` if it has none.
     pub value: Option<String>,
-    /// Where it stands.
+    /// Its position.
     pub place: Place,
 }
 
-/// A section of a job file, or what stands behind a `--name`.
+/// A section of a job file, or what follows a `--name`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Section {
     /// The job's name, or `global`.
     pub name: String,
-    /// Sets defaults for the sections behind it.
+    /// Whether it sets defaults for the sections after it.
     pub is_global: bool,
-    /// What it sets, in order, included files in their place.
+    /// Its settings in order, with those of included files in place.
     pub settings: Vec<Setting>,
-    /// Where it begins.
+    /// Its position.
     pub place: Place,
 }
 
 impl Section {
-    /// The name of its job: the one it sets last, or else its own.
+    /// The name of its job: the last one that it sets, or else its own.
     pub fn job_name(&self) -> &str {
         let given = self.settings.iter().rev().find(|setting| setting.option == "name");
         given.and_then(|setting| setting.value.as_deref()).unwrap_or(&self.name)
@@ -40,6 +40,6 @@ impl Section {
 pub struct Script {
     /// The job file; `None` for the command line.
     pub file: Option<String>,
-    /// In order.
+    /// The sections in order.
     pub sections: Vec<Section>,
 }

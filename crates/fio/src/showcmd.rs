@@ -1,16 +1,16 @@
-//! `--showcmd`: job files as a command line that does the same.
+//! `--showcmd`: prints job files as an equivalent command line.
 //!
-//! As fio prints it, but for three things: a value that the shell would take apart is quoted, a
-//! second global section is introduced by `--name=global` (fio prints its options behind the last
-//! job, whose options they then become), and options of the command line come first without being
-//! repeated for each file.
+//! The output is fio's, with three differences. A value with special characters is quoted for the
+//! shell. A second global section begins with `--name=global`; fio prints its options after the
+//! last job, so that they become options of that job. Options of the command line come first and
+//! are not repeated for each file.
 
 use crate::catalogue;
 use crate::invocation::Invocation;
 use crate::script::{Section, Setting};
 
 impl Invocation {
-    /// The command line of the job files, with a line's end.
+    /// The command line of the job files, with a newline at the end.
     pub fn command(&self) -> String {
         let mut words = vec!["fio".to_owned()];
         let typed = self.scripts.iter().filter(|script| script.file.is_none());
@@ -24,7 +24,7 @@ impl Invocation {
                     || is_typed
                     || self.flags.sections.is_empty()
                     || self.flags.sections.contains(&section.name);
-                // fio leaves the command line's own jobs out when there are files.
+                // fio omits the command line's own jobs if there are files.
                 if !is_wanted || (is_typed && has_files && !section.is_global) {
                     continue;
                 }
@@ -42,7 +42,7 @@ fn append(words: &mut Vec<String>, section: &Section, jobs_before: usize) {
         words.push(quoted(&format!("--name={}", section.name)));
     }
     let mut settings: Vec<&Setting> = section.settings.iter().collect();
-    // As fio reads them; on a command line the order stays and has its own meaning.
+    // In fio's reading order; on a command line the order is kept, since it matters there.
     settings.sort_by_key(|setting| catalogue::find(&setting.option).map_or(0, |definition| definition.rank()));
     words.extend(settings.into_iter().map(|setting| match &setting.value {
         Some(value) => quoted(&format!("--{}={value}", setting.option)),
@@ -50,7 +50,7 @@ fn append(words: &mut Vec<String>, section: &Section, jobs_before: usize) {
     }));
 }
 
-/// A word so that the shell leaves it as it is.
+/// A word, quoted for the shell if necessary.
 pub fn quoted(word: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || "-_=./:,%+@^".contains(c);
     if !word.is_empty() && word.chars().all(plain) {

@@ -1,4 +1,4 @@
-//! From fio's options to a job of the engine's.
+//! Converts fio's options to a job of the engine's.
 
 use crate::error::{Error, Problem};
 use crate::job::Job;
@@ -12,14 +12,14 @@ use workload::job::{
     SplitShare, Start, SteadyCheck, SteadyRule, Strides, Verify, WorkingSet,
 };
 
-/// fio's block size where none is given.
+/// fio's default block size.
 const BLOCK_BYTES: u64 = 4096;
 
 impl Job {
-    /// What the engine is to do for this clone.
+    /// The engine's specification of this clone.
     ///
     /// # Errors
-    /// Options that do not go together, with this job's place.
+    /// Options conflict; the error has this job's position.
     pub fn spec(&self) -> Result<JobSpec, Error> {
         let options = &self.options;
         let reach = self.reach()?;
@@ -68,8 +68,8 @@ impl Job {
         })
     }
 
-    /// The kernel's number for class and level; best effort (2) where only a level was given, level
-    /// 4 where only a class.
+    /// The kernel's number for class and level. With only a level, the class is best effort (2);
+    /// with only a class, the level is 4.
     pub(crate) fn io_priority(&self) -> Option<u16> {
         let course = &self.options.course;
         match (course.prio_class, course.prio) {
@@ -78,7 +78,7 @@ impl Job {
         }
     }
 
-    /// A command with the file that fio gives its output.
+    /// A command with the file that fio writes its output to.
     fn command(&self, line: &str, when: &str) -> Command {
         Command { line: line.to_owned(), output: format!("{}.{when}.txt", self.name).into() }
     }
@@ -115,7 +115,7 @@ impl Job {
         Ok(reach)
     }
 
-    /// Lengths by direction, and of requests at random places where those have others.
+    /// Block sizes by direction, and those of random requests if they differ.
     fn lengths(&self, order: Order) -> (PerDirection<BlockSizes>, Option<BlockSizes>) {
         let pattern = &self.options.pattern;
         if !pattern.blocks_by_order {
@@ -130,7 +130,7 @@ impl Job {
         }
     }
 
-    /// fio calls it "blocksize is larger than data set range" and fails the job.
+    /// fio calls this "blocksize is larger than data set range" and fails the job.
     fn block_fits(&self, reach: &Reach) -> Result<(), Error> {
         let Some(Amount::Bytes(size)) = self.options.target.size else { return Ok(()) };
         let (block, size) = (u64::from(reach.most_block()), size.0);
@@ -208,7 +208,7 @@ impl Job {
         })
     }
 
-    /// The part that is used of a file that is to have `whole` bytes.
+    /// The part that is used of a file of `whole` bytes.
     fn within(&self, file: FileSpec, whole: Bytes, least_block: u64) -> Result<FileSpec, Error> {
         let start = file.start(whole, least_block);
         if whole <= start {
@@ -220,8 +220,8 @@ impl Job {
         Ok(FileSpec { size: Some(Amount::Bytes(self.used_from(start, whole))), ..file })
     }
 
-    /// How much of a file that is to have `whole` bytes is used from `start` on: to its end, or so
-    /// many hundredths of it.
+    /// How much of a file of `whole` bytes is used from `start` on: to its end, or a percentage of
+    /// the file.
     pub(crate) fn used_from(&self, start: Bytes, whole: Bytes) -> Bytes {
         let rest = Bytes(whole.0.saturating_sub(start.0));
         match self.options.target.size {
@@ -239,8 +239,8 @@ impl Job {
         }
     }
 
-    /// The size of a file of `filesize`, drawn from its range by the job's seed; as in fio a
-    /// multiple of the least block.
+    /// The size of a file with a `filesize` range, drawn with the job's seed. As in fio it is a
+    /// multiple of the smallest block.
     fn drawn_file_size(&self, index: u64) -> Option<u64> {
         let (least, most) = self.options.target.filesize?;
         let width = u128::from(most - least) + 1;
@@ -250,7 +250,7 @@ impl Job {
         Some(if least == most { least } else { (drawn - drawn % self.least_block()).max(least) })
     }
 
-    /// The smallest block of any direction.
+    /// The smallest block of all directions.
     fn least_block(&self) -> u64 {
         let blocks = Direction::ALL.map(|direction| u64::from(self.block_sizes(direction).least()));
         blocks.into_iter().min().unwrap_or(1).max(1)
@@ -258,7 +258,7 @@ impl Job {
 
     fn pacing(&self) -> Pacing {
         let (pace, engine) = (&self.options.pace, self.options.target.engine);
-        // fio's system-call engines have one request in flight, whatever the depth says.
+        // fio's system-call engines have one request in flight, whatever the depth is.
         let depth = if engine.calls() { 1 } else { pace.depth };
         let limited = |batch: u32| if batch == 0 { depth } else { batch.min(depth) };
         Pacing {
@@ -290,8 +290,8 @@ impl Job {
         Content { fill, working_set: self.working_set(), ..data.content.clone() }
     }
 
-    /// The blocks that copies are made of. Where only the machine knows the size, it is as if that
-    /// were 1 GiB.
+    /// The blocks that duplicates are drawn from. If only the machine knows the size, 1 GiB is
+    /// assumed.
     fn working_set(&self) -> Option<WorkingSet> {
         let data = &self.options.data;
         let bytes = match self.options.target.size {
@@ -329,7 +329,7 @@ impl Job {
         let course = &self.options.course;
         let looked_for = course.steady.filter(|_| course.steady_duration > Span::ZERO);
         let steady = looked_for.map(|steady| {
-            // The standard has five rounds; fio's own rules look at every second.
+            // The standard has five rounds; fio's own rules check every second.
             let round = match steady.check {
                 SteadyCheck::Snia { .. } => Span::from_nanos(course.steady_duration.as_nanos() / 5),
                 _ => Span::SECOND,
@@ -338,16 +338,16 @@ impl Job {
             SteadyRule { figure, check, ramp: course.steady_ramp, round, duration: course.steady_duration }
         });
         let amount = course.ending.amount.or(self.size_beside_filesize());
-        // fio: only io_size starts again at the end of the files.
+        // As in fio, only io_size restarts at the end of the files.
         let ends_with_region = course.ending.amount.is_none();
-        // fio: without a runtime time_based has no effect.
+        // As in fio, time_based has no effect without a runtime.
         let time_based = course.ending.time_based && course.ending.runtime.is_some();
         let ends = if course.exitall { course.exit_what } else { Ends::None };
         Ending { amount, ends_with_region, steady, time_based, ends, ..course.ending.clone() }
     }
 
-    /// A size beside a filesize is how much to move, over all of each file, and no more than all
-    /// files have.
+    /// A size given together with a filesize is the amount to transfer, over all of each file, and
+    /// at most the size of all files.
     fn size_beside_filesize(&self) -> Option<Amount> {
         let target = &self.options.target;
         let (Some(Amount::Bytes(size)), Some(_)) = (target.size, target.filesize) else { return None };
@@ -380,22 +380,22 @@ impl Job {
     }
 }
 
-/// The rate that was given; never both.
+/// The given rate; there is never one of both kinds.
 fn paced(bytes: Option<u64>, iops: Option<u64>) -> Option<Pace> {
     let bytes = bytes.map(|bytes| Pace::Throughput(Bytes(bytes)));
     bytes.or(iops.map(|iops| Pace::Iops(Iops(iops))))
 }
 
-/// The pattern of `verify=pattern`: `verify_pattern`, or `buffer_pattern`, or zeroes.
+/// The pattern of `verify=pattern`: `verify_pattern`, else `buffer_pattern`, else zeroes.
 fn checked_pattern(job: &Job) -> Pattern {
     let data = &job.options.data;
     let given = data.verify_pattern.as_ref().or(data.pattern.as_ref());
     given.cloned().unwrap_or(Pattern { bytes: vec![0], offsets_at: Vec::new() })
 }
 
-/// The part of `all` bytes that file `index` of `files` has. As in fio they divide evenly, and
-/// where whole blocks are left over the first files have one more each; what is less than a block
-/// is left out.
+/// The part of `all` bytes that file `index` of `files` has. As in fio they are divided evenly. If
+/// whole blocks remain, the first files have one more each. A rest smaller than a block is left
+/// out.
 fn share_of(all: u64, files: u64, index: u64, block: u64) -> u64 {
     let (files, block) = (files.max(1), block.max(1));
     let left_over = all % files / block;
@@ -410,7 +410,7 @@ fn times(amount: Amount, number: u32) -> Amount {
 }
 
 impl Options {
-    /// Whether it changes what is stored.
+    /// Whether it changes stored data.
     pub fn changes_data(&self) -> bool {
         self.pattern.kind.ways != Ways::Only(Direction::Read) && !self.data.verify_only
     }
@@ -420,7 +420,7 @@ impl Options {
 mod tests {
     use super::*;
 
-    /// Offset, length and length of the file, and how much is moved; as fio 3.33 did it.
+    /// Size, and amount to transfer, as fio 3.33 had them.
     #[test]
     fn a_file_size_ends_what_is_used() {
         let spec = |line: &str| {
@@ -444,12 +444,11 @@ mod tests {
 
     #[test]
     fn sizes_divide_evenly() {
-        // 3 MiB over 3 files: 1 MiB each (as fio 3.33 did it).
+        // 3 MiB over 3 files: 1 MiB each (as in fio 3.33).
         assert_eq!([0, 1, 2].map(|i| share_of(3 << 20, 3, i, 4096)), [1 << 20; 3]);
-        // 10 KiB over 2 files: 5 KiB each, which is no whole number of blocks (as fio 3.33 did it).
+        // 10 KiB over 2 files: 5 KiB each, which is not a whole number of blocks (as in fio 3.33).
         assert_eq!([0, 1].map(|i| share_of(10 << 10, 2, i, 4096)), [5120; 2]);
-        // 101 bytes over 3 files of 1-byte blocks: 33 each, and the 2 left over go to the first
-        // two.
+        // 101 bytes over 3 files with 1-byte blocks: 33 each, and the first two have one more.
         assert_eq!([0, 1, 2].map(|i| share_of(101, 3, i, 1)), [34, 34, 33]);
         assert_eq!(share_of(12_345, 1, 0, 4096), 12_345);
     }

@@ -1,6 +1,6 @@
-//! How far a verified job's writing came, `verify_state_save` and `verify_state_load`: a file of
-//! three lines beside the others, under fio's name for it. With it a run that was stopped can be
-//! checked: what it never wrote is not expected. fio's own such file is binary and belongs to fio's
+//! How many writes a verified job made, `verify_state_save` and `verify_state_load`: a file of
+//! three lines next to the others, named as by fio. It allows a stopped run to be checked, because
+//! blocks that were never written are not expected. fio's own file is binary and specific to fio's
 //! headers.
 
 use crate::flags::Flags;
@@ -10,21 +10,22 @@ use stats::job::VerifyOutcome;
 const HEAD: &str = "seawall verify state 1";
 
 impl Job {
-    /// The path of its file, in the folder of `--aux-path`; as in fio nothing else is kept there.
+    /// The path of its file, in the folder of `--aux-path`; as in fio, only this file is kept
+    /// there.
     pub fn state_path(&self, flags: &Flags) -> String {
         let name = format!("local-{}-{}-verify.state", self.name, self.number);
         flags.aux_path.as_ref().map_or(name.clone(), |folder| format!("{}/{name}", folder.trim_end_matches('/')))
     }
 
-    /// What stands in it after a run.
+    /// The content of the file after a run.
     pub(crate) fn state(&self, verify: &VerifyOutcome) -> String {
         format!("{HEAD}\nseed {}\nwrites {}\n", self.seed, verify.written)
     }
 
-    /// How many writes the run made that left this text.
+    /// The number of writes made by the run that left this text.
     ///
     /// # Errors
-    /// It is no such text, or one of a job with another seed, which wrote other blocks.
+    /// It is not such a text, or the text of a job with another seed, which wrote different blocks.
     pub fn writes_of_state(&self, text: &str) -> Result<u64, String> {
         let no_state =
             || format!("is no state of a verified job; it begins with {HEAD:?}, then a seed and a number of writes");

@@ -1,13 +1,12 @@
-//! Recorded traces: what a real system asked of its storage, and when. fio's iolog (versions 2 and
-//! 3), a table (CSV) and the dump of blktrace become the same events.
+//! Recorded traces of the requests that a real system made of its storage. fio's iolog (versions 2
+//! and 3), a CSV table and blktrace's dump become the same events.
 //!
 //! ```text
 //!   text of an iolog ─► Iolog    ─┐
 //!                                 ├─► Event, Event, … ─► Trace (in the order of their times) ─► paced
 //!   bytes of a dump  ─► Blktrace ─┘
 //! ```
-//! Both readers are iterators over what they are given, so that a long trace need not be held
-//! twice.
+//! Both readers are iterators over their input, so that a long trace is not held in memory twice.
 
 mod blktrace;
 mod csv;
@@ -21,30 +20,30 @@ use block::{Span, Time};
 /// One request of a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Event {
-    /// When it was made, from the start of the trace.
+    /// Its time, from the start of the trace.
     pub due: Time,
-    /// Which file or device: an index into the trace's names.
+    /// The file or device: an index into the trace's names.
     pub file: u32,
-    /// What it does.
+    /// The action.
     pub action: Action,
     /// Its first byte; zero for a flush.
     pub at: u64,
-    /// Its bytes; zero for a flush.
+    /// Its length in bytes; zero for a flush.
     pub len: u32,
 }
 
-/// What a request of a trace does.
+/// The action of a request in a trace.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Reads.
     Read,
     /// Writes.
     Write,
-    /// Gives space back.
+    /// Discards data.
     Trim,
-    /// Makes all that was written durable; `data_only` leaves out what describes the file.
+    /// Makes all written data durable. `data_only` excludes the file's metadata.
     Flush {
-        /// `fdatasync` in place of `fsync`.
+        /// `fdatasync` instead of `fsync`.
         data_only: bool,
     },
 }
@@ -52,16 +51,16 @@ pub enum Action {
 /// A whole trace.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Trace {
-    /// Files or devices, in the order in which they turn up. Of a dump they are `major:minor`.
+    /// Files or devices in order of first occurrence. In a dump they are `major:minor`.
     pub files: Vec<String>,
-    /// In the order of their times; those of the same time in the order of the trace.
+    /// Ordered by time; events of the same time are in the order of the trace.
     pub events: Vec<Event>,
 }
 
-/// How a trace is played.
+/// How a trace is replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Playing {
-    /// fio's `replay_no_stall`: all at once, in order.
+    /// fio's `replay_no_stall`: all requests in order, without waiting for their times.
     pub no_stall: bool,
     /// fio's `replay_time_scale`: 200 is twice as fast. Above zero.
     pub speed_percent: u32,
@@ -69,11 +68,11 @@ pub struct Playing {
     pub scale: u64,
     /// fio's `replay_align`: offsets are then rounded down to a multiple of this; 0 leaves them.
     pub align: u64,
-    /// fio's `replay_skip`: these are left out.
+    /// fio's `replay_skip`: kinds that are left out.
     pub skip: Skips,
 }
 
-/// A kind of request that may be left out.
+/// A kind of request that can be left out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Skip {
     /// Reads.
@@ -91,7 +90,7 @@ pub enum Skip {
 pub struct Skips([bool; 4]);
 
 impl Skips {
-    /// One more kind.
+    /// Adds a kind.
     pub fn with(mut self, kind: Skip) -> Skips {
         self.0[kind as usize] = true;
         self
@@ -109,26 +108,26 @@ impl Skips {
     }
 }
 
-/// Wrong input.
+/// Why a trace cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum TraceError {
-    /// It begins like no trace that is known.
+    /// The beginning is not that of any known format.
     #[error(
         "no trace that is known: it begins neither with \"fio version 2 iolog\" or \"fio version 3 iolog\" nor with \"time_us,file,action,offset,length\" nor with blktrace's number; a blktrace recording is made one with blkparse -d"
     )]
     Unknown,
-    /// A line of an iolog breaks its rule.
+    /// A line of an iolog is wrong.
     #[error("line {line}: {rule}")]
     Line {
-        /// From 1.
+        /// Counted from 1.
         line: u32,
         /// What is wrong, and what would be right.
         rule: String,
     },
-    /// A record of a dump breaks its rule.
+    /// A record of a dump is wrong.
     #[error("byte {at}: {rule}")]
     Record {
-        /// Where the record begins.
+        /// Byte offset of the record.
         at: u64,
         /// What is wrong.
         rule: &'static str,
@@ -136,17 +135,17 @@ pub enum TraceError {
 }
 
 impl Default for Playing {
-    /// As it was recorded.
+    /// As recorded.
     fn default() -> Playing {
         Playing { no_stall: false, speed_percent: 100, scale: 1, align: 0, skip: Skips::default() }
     }
 }
 
 impl Trace {
-    /// Reads a trace of any kind that is known.
+    /// Reads a trace of any known format.
     ///
     /// # Errors
-    /// See [`TraceError`]; the first that is wrong.
+    /// See [`TraceError`]; the first error found.
     pub fn read(bytes: &[u8]) -> Result<Trace, TraceError> {
         let mut trace = Trace::default();
         if let Some(mut dump) = Blktrace::new(bytes) {
@@ -167,12 +166,12 @@ impl Trace {
         Ok(trace)
     }
 
-    /// The events as they are to be played.
+    /// The events to be replayed.
     pub fn played(&self, how: Playing) -> impl Iterator<Item = Event> + '_ {
         self.events.iter().filter(move |event| !how.skip.has(event.action)).map(move |event| how.turn(*event))
     }
 
-    /// How long it takes as it was recorded: from its start to its last request.
+    /// Its length as recorded: from its start to its last request.
     pub fn length(&self) -> Span {
         self.events.last().map_or(Span::ZERO, |event| event.due.since(Time::ZERO))
     }
@@ -182,8 +181,8 @@ impl Playing {
     fn turn(self, event: Event) -> Event {
         let due = match (self.no_stall, u128::from(self.speed_percent.max(1))) {
             (true, _) => 0,
-            // At most 100 times what 64 bits hold, so the product fits; a slower speed than that
-            // ends with the clock.
+            // This is at most 100 times what 64 bits hold, so the product fits. A lower speed ends
+            // at the latest time.
             (false, speed) => u64::try_from(u128::from(event.due.as_nanos()) * 100 / speed).unwrap_or(u64::MAX),
         };
         let at = event.at / self.scale.max(1);
@@ -217,7 +216,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever bytes are given, reading ends without a panic, and times rise.
+        /// Reading arbitrary bytes ends without a panic, and times do not decrease.
         #[test]
         fn any_bytes_can_be_given(head in 0usize..4, bytes in prop::collection::vec(any::<u8>(), 0..400)) {
             let heads: [&[u8]; 4] = [b"", b"fio version 2 iolog\n", b"fio version 3 iolog\n", &[0x07, 0x74, 0x61, 0x65]];
@@ -227,7 +226,7 @@ mod tests {
             }
         }
 
-        /// Lines that are nearly those of an iolog.
+        /// Lines that resemble those of an iolog.
         #[test]
         fn any_words_can_be_given(version in 2..4, lines in prop::collection::vec("(-?[0-9]{1,20} )?(a|b)( (add|open|close|read|write|sync|trim|wait))?( [0-9]{1,12}){0,3}", 0..20)) {
             let _ = Trace::read(format!("fio version {version} iolog\na add\n0 a add\n{}", lines.join("\n")).as_bytes());

@@ -1,4 +1,4 @@
-//! From sections to jobs: defaults, clones, groups and stages, and the checks that need a whole
+//! Turns sections into jobs: defaults, clones, groups and stages, and the checks that need a whole
 //! job.
 
 use crate::catalogue::{self, Definition};
@@ -16,16 +16,16 @@ use block::{Bytes, Span};
 use stats::Direction;
 use std::collections::BTreeSet;
 
-/// The jobs of a run, and what goes with them.
+/// The jobs of a run and related results.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Unfolded {
-    /// In the order of their start, clones side by side.
+    /// In order of their start, clones next to each other.
     pub jobs: Vec<Job>,
-    /// What global sections set at last, by fio's names; `None` where they set nothing.
+    /// The final values that global sections set, by fio's names; `None` if they set nothing.
     pub global: Option<Vec<(String, String)>>,
-    /// Jobs that cannot run and hold up no other.
+    /// Jobs that cannot run and do not prevent the others from running.
     pub left_out: Vec<LeftOut>,
-    /// What the user should know; one line each.
+    /// Notes for the user; one line each.
     pub notes: Vec<String>,
 }
 
@@ -34,18 +34,19 @@ pub struct Unfolded {
 pub struct LeftOut {
     /// Its name.
     pub name: String,
-    /// Why, and what was probably meant.
+    /// The reason, and what was probably meant.
     pub why: String,
 }
 
 impl LeftOut {
-    /// It in a line.
+    /// As one line.
     pub fn note(&self) -> String {
         format!("{}: {}", self.name, self.why)
     }
 }
 
-/// Unfolds `scripts`: the command line's own first, then the job files.
+/// Turns `scripts` into jobs. The command line's own script is the first, followed by the job
+/// files.
 ///
 /// # Errors
 /// An option is unknown, a value is wrong, or options do not go together.
@@ -56,12 +57,12 @@ pub fn unfold(scripts: &[Script], flags: &Flags, world: &dyn World) -> Result<Un
     let mut files = 0;
     for script in scripts {
         let mut template = typed_globals.clone();
-        // Each job file but the first waits for the ones before it.
+        // Every job file but the first waits for the files before it.
         let mut waits = script.file.is_some() && files > 0;
         for section in &script.sections {
             if section.is_global {
                 unfolding.set(&mut template, &section.settings)?;
-                // fio neither applies nor shows a name that a global section gives.
+                // fio neither applies nor shows a name that is set in a global section.
                 template.given.retain(|(name, _)| name != "name");
                 if !section.settings.is_empty() || unfolding.found.global.is_some() {
                     unfolding.found.global = Some(template.given.clone());
@@ -85,7 +86,7 @@ pub fn unfold(scripts: &[Script], flags: &Flags, world: &dyn World) -> Result<Un
     Ok(unfolding.found)
 }
 
-/// Options on their way, with what was set by name.
+/// Options while they are being collected, with the settings by name.
 #[derive(Clone, Debug, Default)]
 struct Template {
     options: Options,
@@ -97,7 +98,7 @@ struct Unfolding<'a> {
     world: &'a dyn World,
     group: u32,
     stage: u32,
-    /// Names of jobs that `--section` leaves out.
+    /// Names of jobs that `--section` excludes.
     not_chosen: BTreeSet<String>,
     found: Unfolded,
 }
@@ -105,7 +106,7 @@ struct Unfolding<'a> {
 impl Unfolding<'_> {
     fn section(&mut self, section: &Section, template: &Template, waits: bool) -> Result<(), Error> {
         let mut own = Template { options: template.options.clone(), given: Vec::new() };
-        // A name in a global section would name every job the same.
+        // A name in a global section would give every job the same name.
         own.options.name = None;
         if section.place.file.is_none() {
             own.given.push(("name".into(), section.name.clone()));
@@ -138,13 +139,13 @@ impl Unfolding<'_> {
         self.clones(&job)
     }
 
-    /// Takes settings in, in fio's order: in job files units first and names of files last.
+    /// Applies settings in fio's order: in job files, units come first and names of files last.
     fn set(&self, template: &mut Template, settings: &[Setting]) -> Result<(), Error> {
         let mut found: Vec<(&'static Definition, &Setting)> = Vec::new();
         for setting in settings {
             found.push((definition(&setting.option).map_err(|problem| Error::at(&setting.place, problem))?, setting));
         }
-        // A job file's section is read whole, a command line word by word.
+        // A job file's section is read as a whole, a command line argument by argument.
         if settings.first().is_some_and(|setting| setting.place.file.is_some()) {
             found.sort_by_key(|(definition, _)| definition.rank());
         }
@@ -156,7 +157,7 @@ impl Unfolding<'_> {
                 Error::at(&setting.place, Problem::Value { option, value, rule })
             })?;
             template.given.retain(|(name, _)| name != definition.name);
-            // As in fio: what stands alone is not repeated.
+            // As in fio, an option without a value is shown without one.
             if setting.value.is_some() {
                 template.given.push((definition.name.to_owned(), value.to_owned()));
             }
@@ -180,7 +181,7 @@ impl Unfolding<'_> {
             return Err(Error::at(&job.place, too_many));
         }
         let seed = if job.options.pattern.repeat { job.options.pattern.seed } else { self.world.chance() };
-        // fio counts its clones down.
+        // fio numbers its clones downwards.
         let numbers = (0..course.numjobs.min(1)).chain((1..course.numjobs).rev());
         for (index, number) in (before as u64..).zip(numbers) {
             let (group, stage, seed) = (self.group, self.stage, mixed(seed, index));
@@ -189,7 +190,7 @@ impl Unfolding<'_> {
         Ok(())
     }
 
-    /// A job that waits waits for one that stands before it, so that none waits for ever.
+    /// A job can only wait for an earlier job, so no job waits for ever.
     fn waits_for_one(&self, job: &Job) -> Result<(), String> {
         let Some(name) = &job.options.course.wait_for else { return Ok(()) };
         let earlier = || self.found.jobs.iter().filter(|earlier| earlier.number == 0);
@@ -210,7 +211,8 @@ impl Unfolding<'_> {
         }
     }
 
-    /// Folders within `directory` are made, but not `directory` itself: its name may be mistyped.
+    /// Folders within `directory` are created, but `directory` itself is not, because its name may
+    /// be mistyped.
     fn folders_are_there(&self, job: &Job) -> Result<(), String> {
         if self.flags.action != Action::Run || !job.options.target.engine.has_files() {
             return Ok(());
@@ -237,11 +239,11 @@ impl Unfolding<'_> {
         }
     }
 
-    /// Why a job has no size, where that holds up no other job; an error where it was probably
-    /// forgotten.
+    /// Why a job has no size, if the other jobs can run without it; an error if the size was
+    /// probably forgotten.
     fn size_missing(&self, job: &Job) -> Result<Option<String>, Error> {
         let target = &job.options.target;
-        // What an earlier job lays out is there when this one begins.
+        // Files that an earlier job lays out exist when this one begins.
         let is_made = |path: &String| self.found.jobs.iter().any(|earlier| earlier.paths().contains(path));
         let is_there = |path: &String| self.world.size_of(path).is_some_and(|bytes| bytes > 0) || is_made(path);
         let known = self.flags.action == Action::ParseOnly
@@ -272,7 +274,7 @@ impl Unfolding<'_> {
         }
         let rule = match target.engine {
             Engine::Null => "needs size=…, which the null engine has no file to take it from".into(),
-            // What size= would not mend is said as what it is.
+            // If size= would not help, the message is the actual reason.
             _ => job
                 .paths()
                 .iter()
@@ -371,7 +373,7 @@ fn check_uri(job: &Job) -> Result<(), Problem> {
     }
 }
 
-/// A job has one file of an NFS server, in the folder that is named.
+/// With an NFS server, a job uses one file in the given folder.
 fn check_nfs(job: &Job) -> Result<(), Problem> {
     let folder = job.options.target.nfs_url.as_deref().unwrap_or_default();
     let files = job.paths().len();
@@ -384,7 +386,8 @@ fn check_nfs(job: &Job) -> Result<(), Problem> {
     }
 }
 
-/// A directory of an NFS server is loaded by our own client, whichever engine was named for files.
+/// A directory on an NFS server is loaded by seawall's own client, whichever engine was given for
+/// files.
 fn over_nfs(options: &mut Options) {
     let target = &mut options.target;
     let folder = target.directory.take_if(|folder| folder.starts_with("nfs://"));
@@ -397,7 +400,7 @@ fn over_nfs(options: &mut Options) {
     }
 }
 
-/// What must hold for a job as a whole.
+/// Checks a job as a whole.
 fn check(job: &Job, flags: &Flags) -> Result<(), Problem> {
     let options = &job.options;
     let rule = |text: String| Err(Problem::Rule(text));
@@ -447,7 +450,7 @@ fn check(job: &Job, flags: &Flags) -> Result<(), Problem> {
     Ok(())
 }
 
-/// What `zonemode=strided` needs.
+/// Checks the options that belong to `zonemode=strided`.
 fn check_pieces(job: &Job) -> Result<(), String> {
     let pattern = &job.options.pattern;
     if !pattern.strided {
@@ -468,7 +471,7 @@ fn check_pieces(job: &Job) -> Result<(), String> {
     }
 }
 
-/// A header that stands elsewhere must fit into its interval.
+/// A header at an offset must fit into its interval.
 fn check_headers(job: &Job) -> Result<(), String> {
     let data = &job.options.data;
     if data.verify_offset == 0 {
@@ -485,8 +488,8 @@ fn check_headers(job: &Job) -> Result<(), String> {
     }
 }
 
-/// A seed for the job of an index: SplitMix64 (Steele, Lea, Flood 2014), so that neighbours have
-/// nothing in common.
+/// The seed of the job with this index, by SplitMix64 (Steele, Lea, Flood 2014), so that
+/// neighbouring jobs are unrelated.
 fn mixed(seed: u64, index: u64) -> u64 {
     let mut z = seed.wrapping_add(index.wrapping_add(1).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

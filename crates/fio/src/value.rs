@@ -1,5 +1,4 @@
-//! One option's value, and the ways to read it. Each way returns the rule that a wrong value
-//! breaks.
+//! The value of one option and the ways to parse it. An error is the rule that the value breaks.
 
 use crate::dialect::Dialect;
 use crate::duration::{self, Bare};
@@ -37,7 +36,7 @@ impl From<&str> for Rule {
     }
 }
 
-/// What stands behind the `=`.
+/// The text after the `=`.
 #[derive(Clone, Copy, Debug)]
 pub struct Value<'t> {
     text: &'t str,
@@ -45,7 +44,7 @@ pub struct Value<'t> {
 }
 
 impl<'t> Value<'t> {
-    /// The value `text`, read as `dialect` says.
+    /// The value `text`, to be parsed in `dialect`.
     pub fn new(text: &'t str, dialect: Dialect) -> Value<'t> {
         Value { text: text.trim(), dialect }
     }
@@ -60,17 +59,17 @@ impl<'t> Value<'t> {
         self.dialect
     }
 
-    /// Another text, read in the same way.
+    /// Another text, parsed in the same way.
     pub fn part(self, text: &'t str) -> Value<'t> {
         Value::new(text, self.dialect)
     }
 
-    /// Reads another text in the same way, one that was made from this.
+    /// Parses an owned text in the same way.
     pub fn part_owned<T>(self, text: &str, read: impl FnOnce(Value<'_>) -> T) -> T {
         read(Value::new(text, self.dialect))
     }
 
-    /// `0` or `1`; nothing at all is 1.
+    /// `0` or `1`; an empty value means 1.
     pub fn flag(self) -> Result<bool, Rule> {
         match self.text {
             "" | "1" => Ok(true),
@@ -94,18 +93,18 @@ impl<'t> Value<'t> {
         }
     }
 
-    /// A whole number from `least` that 32 bits hold.
+    /// A whole number of at least `least` that fits into 32 bits.
     pub fn count(self, least: u32) -> Result<u32, Rule> {
         self.whole(u64::from(least), u64::from(u32::MAX)).map(|number| number as u32)
     }
 
-    /// 0 to 100, with or without the sign.
+    /// 0 to 100, with or without a percent sign.
     pub fn percent(self) -> Result<u32, Rule> {
         let bare = self.part(self.text.strip_suffix('%').unwrap_or(self.text));
         bare.whole(0, 100).map(|number| number as u32)
     }
 
-    /// A size, or a part of what is there: `4g`, `50%`.
+    /// A size, or a percentage of what is there: `4g`, `50%`.
     pub fn amount(self) -> Result<Amount, Rule> {
         match self.text.strip_suffix('%') {
             Some(percent) => Ok(Amount::Percent(self.part(percent).percent()?)),
@@ -136,8 +135,8 @@ impl<'t> Value<'t> {
         })
     }
 
-    /// `reads`, `reads,writes` or `reads,writes,trims`: one value is for all, two are for reads and
-    /// for the others, and an empty place leaves its default.
+    /// `reads`, `reads,writes` or `reads,writes,trims`. One value is for all directions. The second
+    /// of two is for writes and trims. An empty place keeps its default.
     pub fn triple<T: Clone>(self, read: impl Fn(Value<'t>) -> Result<T, Rule>) -> Result<Triple<T>, Rule> {
         let parts: Vec<&str> = self.text.split(',').collect();
         if parts.len() > 3 && !self.dialect.strict_fio {
@@ -157,8 +156,8 @@ impl<'t> Value<'t> {
         }
     }
 
-    /// `low-high` or `low:high`; one value is both. Swapped where they are the wrong way around, as
-    /// in fio.
+    /// `low-high` or `low:high`; a single value is both. Swapped bounds are put in order, as in
+    /// fio.
     pub fn range<T: Ord + Copy>(self, read: impl Fn(Value<'t>) -> Result<T, Rule>) -> Result<(T, T), Rule> {
         let Some((low, high)) = self.text.split_once(['-', ':']) else {
             return read(self).map(|both| (both, both));

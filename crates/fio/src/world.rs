@@ -1,32 +1,32 @@
-//! What a job file may ask of the machine: other files, the environment, and three numbers.
+//! What a job file needs from the machine: other files, the environment, and some numbers.
 //!
-//! This crate opens nothing itself. The program hands in a [`World`]; tests and the fuzzer hand in
+//! This crate opens nothing itself. The program passes in a [`World`]; tests and the fuzzer pass in
 //! [`Given`].
 
 use std::collections::BTreeMap;
 use std::io;
 
-/// Where texts, variables and the machine's numbers come from.
+/// Source of texts, variables and the machine's numbers.
 pub trait World {
-    /// The whole text of a job file or an included one; `-` is the standard input.
+    /// The whole text of a job file or of an included one; `-` is the standard input.
     ///
     /// # Errors
     /// It cannot be read.
     fn read(&self, path: &str) -> io::Result<String>;
-    /// An environment variable; `None` where it is not set.
+    /// An environment variable; `None` if it is not set.
     fn variable(&self, name: &str) -> Option<String>;
-    /// The size of a file or device that is there, in bytes; `None` where there is none.
+    /// The size of an existing file or device in bytes; `None` if there is none.
     fn size_of(&self, path: &str) -> Option<u64>;
-    /// Why nothing with a size can be had there, in a line that names it, where that is more than
-    /// that no file is there yet: a device that is missing, one that may not be opened, a folder.
+    /// Why a path has no size, as a line that names it, if the reason is more than a missing file:
+    /// a missing device, a missing permission, a folder.
     fn why_no_size(&self, _path: &str) -> Option<String> {
         None
     }
-    /// Whether a folder of that name is there.
+    /// Whether this folder exists.
     fn is_folder(&self, path: &str) -> bool;
-    /// Bytes of a memory page, for `$pagesize`.
+    /// Bytes in a memory page, for `$pagesize`.
     fn page_bytes(&self) -> u64;
-    /// Processors online, for `$ncpus`.
+    /// Number of processors online, for `$ncpus`.
     fn cpus(&self) -> u64;
     /// The highest number of a processor that is online.
     fn last_cpu(&self) -> u64 {
@@ -38,16 +38,16 @@ pub trait World {
     fn chance(&self) -> u64;
 }
 
-/// A world that is all said beforehand.
+/// A world with values that are all given in advance.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Given {
-    /// Path and text of every file that can be read.
+    /// Path and text of every readable file.
     pub texts: BTreeMap<String, String>,
     /// Name and value of every variable.
     pub variables: BTreeMap<String, String>,
-    /// Path and bytes of every data file that is there.
+    /// Path and size of every existing data file.
     pub sizes: BTreeMap<String, u64>,
-    /// Folders that are not there; all others are.
+    /// Folders that do not exist; all others do.
     pub missing_folders: Vec<String>,
     /// See [`World::page_bytes`].
     pub page_bytes: u64,
@@ -60,7 +60,7 @@ pub struct Given {
 }
 
 impl Default for Given {
-    /// No file, no variable, 4 KiB pages, four processors, 8 GiB.
+    /// No files, no variables, 4 KiB pages, four processors, 8 GiB.
     fn default() -> Given {
         Given {
             texts: BTreeMap::new(),
@@ -76,21 +76,21 @@ impl Default for Given {
 }
 
 impl Given {
-    /// The same with one more readable file.
+    /// Adds a readable file.
     #[must_use]
     pub fn with_text(mut self, path: &str, text: &str) -> Given {
         self.texts.insert(path.into(), text.into());
         self
     }
 
-    /// The same with one more variable.
+    /// Adds a variable.
     #[must_use]
     pub fn with_variable(mut self, name: &str, value: &str) -> Given {
         self.variables.insert(name.into(), value.into());
         self
     }
 
-    /// The same with one more data file of `bytes`.
+    /// Adds a data file of `bytes`.
     #[must_use]
     pub fn with_file(mut self, path: &str, bytes: u64) -> Given {
         self.sizes.insert(path.into(), bytes);

@@ -1,4 +1,4 @@
-//! Options of clones and groups, of start and end, and of processors.
+//! Options of clones, groups, start, end and processors.
 
 use super::{Definition, Form, option};
 use crate::duration::Bare;
@@ -157,10 +157,10 @@ pub(super) const OPTIONS: &[Definition] = &[
     option("nonvectored", Form::Bool, "plain reads and writes; here always", |_, v| v.flag().map(drop)),
 ];
 
-/// The processors with the highest number that a list may name.
+/// The highest processor number that a list may name.
 const CPU_MAX: u64 = 4095;
 
-/// fio's words, and what each becomes.
+/// Maps fio's words to memory policies.
 fn memory(o: &mut Options, v: Value<'_>) -> Result<(), Rule> {
     let (word, nodes) = v.text().split_once(':').unwrap_or((v.text(), ""));
     let list = || cpus(v.part(nodes));

@@ -1,4 +1,4 @@
-//! Options of what is written, of checking it, and of making it durable.
+//! Options of what is written, how it is verified and how it is made durable.
 
 use super::{Definition, Form, option};
 use crate::options::Options;
@@ -185,15 +185,15 @@ pub(super) const OPTIONS: &[Definition] = &[
     }),
 ];
 
-/// A verification header is never smaller than this; fio's own least interval is 80 bytes, of which
-/// we take the next power of two.
+/// The smallest interval between verification headers. fio's own minimum is 80 bytes; this is the
+/// next power of two.
 const HEADER_BYTES_MIN: u32 = 128;
 
-/// The length of a header, see the engine's; it may stand elsewhere only without overlapping its
-/// own place.
+/// Length of a header, as the engine defines it. A header at another offset must not overlap its
+/// original place.
 const HEADER_BYTES: u32 = 48;
 
-/// The numbers that storage fails with, by their names.
+/// Error numbers of storage failures, by name.
 const ERRORS: [(&str, i32); 12] = [
     ("EPERM", 1),
     ("EIO", 5),
@@ -209,7 +209,7 @@ const ERRORS: [(&str, i32); 12] = [
     ("EOPNOTSUPP", 95),
 ];
 
-/// `READ,WRITE,VERIFY`, each a list of names or numbers with colons between, as fio has it.
+/// `READ,WRITE,VERIFY`: lists of names or numbers separated by colons, as in fio.
 fn ignored(o: &mut Options, v: Value<'_>) -> Result<(), Rule> {
     let lists: Vec<&str> = v.text().split(',').collect();
     if lists.len() > 3 {
@@ -267,11 +267,11 @@ fn verify(o: &mut Options, v: Value<'_>) -> Result<(), Rule> {
     Ok(())
 }
 
-/// fio's own limit.
+/// The same limit as in fio.
 const PATTERN_BYTES_MAX: usize = 512;
 
-/// A pattern: a decimal or hexadecimal number, `"text"`, `%o` for the block's offset, or several in
-/// a row.
+/// A pattern: a decimal or hexadecimal number, `"text"`, `%o` for the block's offset, or several of
+/// these in a row.
 fn pattern(v: Value<'_>) -> Result<Pattern, Rule> {
     let mut rest = v.text();
     let mut pattern = Pattern::default();
@@ -290,7 +290,7 @@ fn pattern(v: Value<'_>) -> Result<Pattern, Rule> {
             &hex[end..]
         } else {
             let end = rest.find(|c: char| !c.is_ascii_digit() && c != '-').unwrap_or(rest.len());
-            // What begins with no digit is no number as a whole.
+            // Text that does not begin with a digit is not a number.
             pattern.bytes.extend(decimal(if end == 0 { rest } else { &rest[..end] })?);
             &rest[end..]
         };
@@ -301,7 +301,8 @@ fn pattern(v: Value<'_>) -> Result<Pattern, Rule> {
     if pattern.bytes.is_empty() { Err("a pattern needs a byte at least, as in 0xff".into()) } else { Ok(pattern) }
 }
 
-/// The bytes of `deadbeef`, first digit first; an odd first digit is a byte of its own.
+/// The bytes of `deadbeef`, first digit first. With an odd number of digits, the first digit is a
+/// byte of its own.
 fn hexadecimal(digits: &str) -> Result<Vec<u8>, Rule> {
     if digits.is_empty() {
         return Err("a hexadecimal pattern needs digits behind 0x".into());
@@ -313,7 +314,8 @@ fn hexadecimal(digits: &str) -> Result<Vec<u8>, Rule> {
     Ok(first.chain(pairs.as_bytes().chunks(2).map(|pair| digit(pair[0]) << 4 | digit(pair[1]))).collect())
 }
 
-/// The bytes of a number, smallest first, as a 32-bit machine holds it without its leading zeroes.
+/// The bytes of a number, least significant first, as a 32-bit machine holds it, without leading
+/// zeroes.
 fn decimal(digits: &str) -> Result<Vec<u8>, Rule> {
     let wrong = || format!("{digits:?} is no pattern; write 0xff, a number of up to 32 bits, \"text\" or %o");
     let number: i64 = digits.parse().map_err(|_| wrong())?;

@@ -1,7 +1,7 @@
-//! What fio has and we do not, with the nearest that we have. Such an option is an error, never
-//! ignored: a run that does something else than it was told to is worse than none.
+//! fio's options that seawall lacks, with the nearest replacement of each. Such an option is an
+//! error and never ignored, because the run would differ from what was requested.
 
-/// Names that share an answer, and the answer.
+/// Names that share a replacement, and the replacement.
 pub(super) const OPTIONS: &[(&[&str], &str)] = &[
     (&["lockmem", "ioscheduler"], "start seawall under prlimit, or set it in /sys/block"),
     (&["opendir"], "name the files with filename=a:b:c"),

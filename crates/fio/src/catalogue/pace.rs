@@ -1,4 +1,4 @@
-//! Options of when a job asks: depth, rates, pauses, latency searches.
+//! Options of when a job makes requests: depth, rates, pauses, latency searches.
 
 use super::{Definition, Form, option};
 use crate::duration::Bare;
@@ -154,13 +154,13 @@ pub(super) const OPTIONS: &[Definition] = &[
     }),
 ];
 
-/// The most requests in flight of one job: two rings of the kernel's largest size.
+/// Maximum number of requests in flight of one job: two rings of the kernel's maximum size.
 const DEPTH_MAX: u64 = 65_536;
 
-/// The largest weight of a flow, as in fio.
+/// Maximum weight of a flow, as in fio.
 const FLOW_WEIGHT_MAX: u64 = 1000;
 
-/// Rates; 0 is none, as in fio.
+/// Parses rates. 0 means no rate, as in fio.
 fn rates(v: Value<'_>) -> Result<Triple<u64>, Rule> {
     let given = v.triple(|v| v.whole(0, u64::MAX))?;
     Ok(Triple::from_fn(|direction| given[direction].filter(|rate| *rate > 0)))

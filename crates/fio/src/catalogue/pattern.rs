@@ -1,4 +1,4 @@
-//! Options of what a job asks: directions, order, block sizes, chance.
+//! Options of what a job requests: directions, order, block sizes, distributions.
 
 use super::{Definition, Form, option};
 use crate::options::{Blocks, Kind, Options, Triple, Ways};
@@ -128,7 +128,7 @@ pub(super) const OPTIONS: &[Definition] = &[
     }),
 ];
 
-/// A request of a whole number of bytes that 32 bits hold.
+/// A block size that fits into 32 bits.
 fn block_size(v: Value<'_>) -> Result<u64, Rule> {
     v.whole(1, u64::from(u32::MAX))
 }
@@ -176,10 +176,10 @@ fn kind(o: &mut Options, v: Value<'_>) -> Result<(), Rule> {
     Ok(())
 }
 
-/// fio's own limit.
+/// The same limit as in fio.
 const SPLIT_PARTS_MAX: usize = 64;
 
-/// `4k/60:64k/40`; those without a share divide what is left.
+/// `4k/60:64k/40`. Sizes without a share divide the rest evenly.
 fn split(v: Value<'_>) -> Result<Blocks, Rule> {
     let mut parts = Vec::new();
     for part in v.text().split(':').filter(|part| !part.is_empty()) {
@@ -194,8 +194,8 @@ fn split(v: Value<'_>) -> Result<Blocks, Rule> {
     Ok(Blocks::Split(parts.iter().zip(shares).map(|((size, _), percent)| (*size, percent)).collect()))
 }
 
-/// Percents that come to 100: those that are missing divide the rest, the first of them taking what
-/// does not divide.
+/// Percentages that add up to 100. Missing ones divide the rest evenly; the first of them also gets
+/// the remainder of that division.
 fn shares(given: &[Option<u32>]) -> Result<Vec<u32>, Rule> {
     let sum: u32 = given.iter().flatten().sum();
     let open = given.iter().filter(|percent| percent.is_none()).count() as u32;
@@ -219,7 +219,7 @@ fn shares(given: &[Option<u32>]) -> Result<Vec<u32>, Rule> {
     Ok(given.iter().map(fill).collect())
 }
 
-/// The name of zones stands once, in front of all directions: `zoned:50/5:50/95,20/10:80/90`.
+/// The word for zones occurs once, before all directions: `zoned:50/5:50/95,20/10:80/90`.
 fn distributions(v: Value<'_>) -> Result<Triple<Distribution>, Rule> {
     match v.text().split_once(':') {
         Some((name @ ("zoned" | "zoned_abs"), rest)) => {
@@ -246,7 +246,7 @@ fn distribution(v: Value<'_>) -> Result<Distribution, Rule> {
     }
 }
 
-/// The exponent of a zipf distribution. At 1 its sums have no closed form, and fio refuses it too.
+/// The exponent of a zipf distribution. At 1 its sum has no closed form; fio refuses 1, too.
 pub(super) fn theta(theta: f64) -> Result<f64, Rule> {
     if theta > 0.0 && theta != 1.0 {
         Ok(theta)
@@ -255,7 +255,7 @@ pub(super) fn theta(theta: f64) -> Result<f64, Rule> {
     }
 }
 
-/// The part of a pareto distribution.
+/// The fraction of a pareto distribution.
 pub(super) fn share(h: f64) -> Result<f64, Rule> {
     if h > 0.0 && h < 1.0 { Ok(h) } else { Err("pareto takes a number between 0 and 1, both excluded".into()) }
 }
@@ -269,11 +269,11 @@ pub(super) fn deviation(percent: f64) -> Result<f64, Rule> {
     }
 }
 
-/// fio's own limit.
+/// The same limit as in fio.
 const ZONES_MAX: usize = 256;
 
-/// `60/10:30/20:10/70`: percent of requests and of the region; with `absolute` the second is bytes.
-/// A part without its second number divides what is left, as does one without its first.
+/// `60/10:30/20:10/70`: percentage of requests and of the region. With `absolute`, the second
+/// number is bytes. Parts without a first or second number divide the rest evenly.
 fn zones(v: Value<'_>, absolute: bool) -> Result<Vec<Zone>, Rule> {
     let mut accesses = Vec::new();
     let mut lengths = Vec::new();
@@ -318,7 +318,7 @@ mod tests {
     fn splits_divide_what_is_left() {
         let split = |text| set("bssplit", text).map(|options| options.pattern.blocks.read.unwrap());
         assert_eq!(split("4k/10:64k/50:32k/40"), Ok(Blocks::Split(vec![(4096, 10), (65536, 50), (32768, 40)])));
-        // 100 − 50 over two.
+        // 100 − 50, divided by two.
         assert_eq!(split("4k/50:8k:16k/"), Ok(Blocks::Split(vec![(4096, 50), (8192, 25), (16384, 25)])));
         assert_eq!(split("4k"), Ok(Blocks::Split(vec![(4096, 100)])));
         assert!(split("4k/60:8k/50").unwrap_err().to_string().contains("come to 110"));
@@ -369,7 +369,7 @@ mod tests {
             one("zoned:60/10:30/20:10/70"),
             Ok(Distribution::Zoned(vec![zone(60, 10), zone(30, 20), zone(10, 70)]))
         );
-        // The second zone has what is left of both.
+        // The second zone has the rest of both.
         assert_eq!(one("zoned:60/10:/"), Ok(Distribution::Zoned(vec![zone(60, 10), zone(40, 90)])));
         let bytes = |access_percent, g| Zone { access_percent, length: Amount::Bytes(block::Bytes::gib(g)) };
         assert_eq!(one("zoned_abs:60/10g:40/20g"), Ok(Distribution::Zoned(vec![bytes(60, 10), bytes(40, 20)])));

@@ -1,4 +1,4 @@
-//! Options of what is reported and logged.
+//! Options of reports and logs.
 
 use super::{Definition, Form, option};
 use crate::dialect::KbBase;
@@ -152,7 +152,7 @@ pub(super) const OPTIONS: &[Definition] = &[
     option("iopsavgtime", Form::Time, "the time over which IOPS are averaged; bare: milliseconds", averaging),
 ];
 
-/// Both averages have one interval here: the shorter one serves both.
+/// Both averages share one interval here: the shorter of the two.
 fn averaging(o: &mut crate::options::Options, v: Value<'_>) -> Result<(), Rule> {
     let interval = v.span(Bare::Millis)?;
     if interval == block::Span::ZERO {

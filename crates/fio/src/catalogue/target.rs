@@ -1,4 +1,4 @@
-//! Options of what a job talks to: files, devices, engines, sizes.
+//! Options of a job's target: files, devices, engines, sizes.
 
 use super::{Definition, Form, option};
 use crate::naming;
@@ -23,7 +23,7 @@ pub(super) const OPTIONS: &[Definition] = &[
     }),
     option("filename", Form::Text("/data/a:/data/b"), "files or devices, shared by all clones", |o, v| {
         o.target.filename = Some(v.text().to_owned());
-        // As in fio: all of them, whatever was said of their number before.
+        // As in fio, this uses all names and overrides an earlier nrfiles.
         o.target.nrfiles = naming::split(v.text()).len() as u32;
         Ok(())
     }),
@@ -145,7 +145,7 @@ pub(super) const OPTIONS: &[Definition] = &[
     }),
     option("io_size", Form::Size, "bytes to move, where that is not the size of the region", |o, v| {
         let amount = without_sign(o, v, "io_size")?;
-        // As in fio nothing is as if it were not given.
+        // As in fio, 0 means that it was not given.
         o.course.ending.amount = (amount != Amount::default()).then_some(amount);
         Ok(())
     })
@@ -257,7 +257,7 @@ pub(super) const OPTIONS: &[Definition] = &[
     }),
 ];
 
-/// fio reads a negative size as the same one without its sign.
+/// fio ignores the sign of a negative size.
 fn without_sign(o: &mut Options, v: Value<'_>, option: &str) -> Result<Amount, Rule> {
     match v.text().strip_prefix('-') {
         Some(rest) => {
@@ -271,7 +271,7 @@ fn without_sign(o: &mut Options, v: Value<'_>, option: &str) -> Result<Amount, R
 fn order(o: &mut Options, v: Value<'_>) -> Result<(), Rule> {
     let mut parts = v.text().split(':');
     let rule = parts.next().unwrap_or_default();
-    // zipf, pareto and normal have their own number in the middle.
+    // zipf, pareto and normal have a parameter of their own before the number of requests.
     let skewed = matches!(rule, "zipf" | "pareto" | "normal" | "gauss");
     let parameter = if skewed { parts.next() } else { None };
     let parameter = parameter.map(|text| v.part(text).fraction()).transpose()?;
@@ -289,7 +289,7 @@ fn order(o: &mut Options, v: Value<'_>) -> Result<(), Rule> {
     Ok(())
 }
 
-/// fio's engines, what each becomes here, and what the user should know of it.
+/// fio's engines, the engine that each becomes here, and a note for the user.
 pub(super) const ENGINES: [(&str, Engine, &str); 15] = [
     ("psync", Engine::Sync, ""),
     ("sync", Engine::Sync, ""),
@@ -316,7 +316,7 @@ pub(super) const ENGINE_OPTIONS: &[(Engine, &[&str])] = &[
     (Engine::Nfs, &["nfs_url"]),
 ];
 
-/// fio's engines that are not here, and what is nearest to each.
+/// fio's engines that seawall lacks, and the nearest replacement of each.
 pub(super) const ENGINES_MISSING: &[(&[&str], &str)] = &[
     (&["splice", "ftruncate", "e4defrag", "cpp_null"], "the nearest is psync"),
     (

@@ -1,4 +1,4 @@
-//! What a job writes and checks.
+//! What a job writes and verifies.
 
 use workload::job::{Content, Flushes, Forgive, Hash, Pattern, TrimChecks};
 
@@ -66,7 +66,7 @@ impl Default for DataOptions {
             verify_offset: 0,
             trims: TrimChecks::default(),
             dedupe_set: false,
-            // fio's own default.
+            // fio's default.
             dedupe_set_percent: 5,
             dedupe_global: false,
             flushes: Flushes::default(),

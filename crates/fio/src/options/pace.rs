@@ -1,4 +1,4 @@
-//! When a job asks: depth, rates, thinking and latency targets.
+//! When a job makes requests: depth, rates, think time and latency targets.
 
 use super::Triple;
 use block::Span;
@@ -9,13 +9,13 @@ use workload::job::{LatencySearch, Think};
 pub struct PaceOptions {
     /// `iodepth`.
     pub depth: u32,
-    /// `iodepth_batch`; 0 is the depth.
+    /// `iodepth_batch`; 0 means the depth.
     pub submit_batch: u32,
     /// `iodepth_batch_complete_min`.
     pub complete_least: u32,
     /// `iodepth_low`.
     pub refill_below: Option<u32>,
-    /// `rate`, bytes a second.
+    /// `rate`, in bytes per second.
     pub rate: Triple<u64>,
     /// `rate_iops`.
     pub rate_iops: Triple<u64>,
@@ -27,13 +27,13 @@ pub struct PaceOptions {
     pub rate_cycle: Span,
     /// `rate_process=poisson`.
     pub poisson: bool,
-    /// `thinktime` and its kin; without effect while its time is zero.
+    /// `thinktime` and related options; no effect while its time is zero.
     pub think: Think,
-    /// `latency_target` and its kin; without effect while its target is zero.
+    /// `latency_target` and related options; no effect while its target is zero.
     pub search: LatencySearch,
     /// `max_latency`.
     pub latency_most: Option<Span>,
-    /// `flow`; 0 is none.
+    /// `flow`; 0 means none.
     pub flow: u32,
     /// `flow_id`.
     pub flow_id: u32,

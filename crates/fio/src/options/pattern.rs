@@ -1,4 +1,4 @@
-//! What a job asks: directions, places and lengths.
+//! What a job requests: directions, offsets and lengths.
 
 use super::Triple;
 use stats::{Direction, PerDirection};
@@ -9,18 +9,18 @@ use workload::job::Distribution;
 pub struct PatternOptions {
     /// `rw`.
     pub kind: Kind,
-    /// What stands behind the colon of `rw`, as a number of bytes or requests.
+    /// The number after the colon of `rw`, in bytes or requests.
     pub more: Option<i64>,
     /// `rw_sequencer=identical`.
     pub identical: bool,
     /// `rwmixread`.
     pub read_percent: u32,
-    /// `bs`, `bsrange`, `bssplit`: what was given last for each direction.
+    /// `bs`, `bsrange`, `bssplit`: the last one given for each direction.
     pub blocks: Triple<Blocks>,
     /// `bs_unaligned`.
     pub unaligned: bool,
-    /// `bs_is_seq_rand`: blocks for reads are those of requests in order, for writes those at
-    /// random places.
+    /// `bs_is_seq_rand`: the block size for reads is that of sequential requests, the one for
+    /// writes that of random requests.
     pub blocks_by_order: bool,
     /// `ba`.
     pub align: Triple<u64>,
@@ -32,7 +32,7 @@ pub struct PatternOptions {
     pub strided: bool,
     /// `zonesize`.
     pub zone_bytes: u64,
-    /// `zonerange`; 0 is `zonesize`.
+    /// `zonerange`; 0 means `zonesize`.
     pub zone_range: u64,
     /// `zoneskip`.
     pub zone_skip: u64,
@@ -49,14 +49,14 @@ pub struct PatternOptions {
 pub struct Kind {
     /// One direction, or a mix.
     pub ways: Ways,
-    /// At random places.
+    /// Whether offsets are random.
     pub random: bool,
 }
 
-/// Which directions `rw` names.
+/// The directions that `rw` names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ways {
-    /// One.
+    /// A single one.
     Only(Direction),
     /// Reads and writes.
     ReadWrite,
@@ -69,9 +69,9 @@ pub enum Ways {
 pub enum Blocks {
     /// `bs`.
     Fixed(u64),
-    /// `bsrange`: least and most.
+    /// `bsrange`: smallest and largest.
     Range(u64, u64),
-    /// `bssplit`: size and percent.
+    /// `bssplit`: size and percentage.
     Split(Vec<(u64, u32)>),
 }
 
@@ -93,7 +93,7 @@ impl Default for PatternOptions {
             zone_range: 0,
             zone_skip: 0,
             norandommap: false,
-            // fio's own default.
+            // fio's default.
             seed: 0x89,
             repeat: true,
         }

@@ -1,4 +1,4 @@
-//! What a job reports, and the logs that it writes.
+//! What a job reports, and which logs it writes.
 
 use crate::percentile::PercentileList;
 use block::Span;
@@ -10,7 +10,7 @@ pub struct ReportOptions {
     pub group: bool,
     /// `stats`.
     pub stats: bool,
-    /// Percentiles of service time, of response time, of submission.
+    /// Percentiles of service time, response time and submission time.
     pub clat_percentiles: bool,
     /// `lat_percentiles`.
     pub lat_percentiles: bool,
@@ -39,16 +39,16 @@ pub struct ReportOptions {
 /// How directions are reported.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Unified {
-    /// Each apart.
+    /// Each on its own.
     #[default]
     None,
-    /// All as one, in place of each.
+    /// All combined, instead of each.
     Mixed,
-    /// All as one, beside each.
+    /// All combined, in addition to each.
     Both,
 }
 
-/// The logs over time.
+/// Logs over time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct LogOptions {
     /// Prefix of the bandwidth log's name.
@@ -59,7 +59,7 @@ pub struct LogOptions {
     pub iops: Option<String>,
     /// Prefix of the histogram log's name.
     pub hist: Option<String>,
-    /// `log_avg_msec`; zero logs each request.
+    /// `log_avg_msec`; zero logs every request.
     pub average: Span,
     /// `log_hist_msec`.
     pub hist_interval: Span,

@@ -1,4 +1,4 @@
-//! What a job talks to: files, devices, and how they are used.
+//! A job's target: files and devices, and how they are used.
 
 use crate::trace::Playing;
 use workload::job::{Amount, FileLock, FileOrder, Layout, WriteSync};
@@ -6,13 +6,13 @@ use workload::job::{Amount, FileLock, FileOrder, Layout, WriteSync};
 /// Files, devices, and how they are used.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TargetOptions {
-    /// `filename`, with its colons.
+    /// `filename`, as typed.
     pub filename: Option<String>,
-    /// `directory`, with its colons.
+    /// `directory`, as typed.
     pub directory: Option<String>,
     /// `filename_format`.
     pub filename_format: String,
-    /// `nrfiles`, or how many names `filename` has where that stands behind it.
+    /// `nrfiles`, or the number of names in `filename` if that comes later.
     pub nrfiles: u32,
     /// `file_service_type`.
     pub order: FileOrder,
@@ -22,15 +22,15 @@ pub struct TargetOptions {
     pub engine_name: String,
     /// `uri` of an NBD export, or the places that are joined.
     pub uri: Option<String>,
-    /// `nfs_url`: the folder of an NFS server in which the job's file is.
+    /// `nfs_url`: the folder on an NFS server that has the job's file.
     pub nfs_url: Option<String>,
-    /// `read_iolog`: the recording that is run again.
+    /// `read_iolog`: the recording that is replayed.
     pub read_iolog: Option<String>,
-    /// `write_iolog`: where what is asked is recorded.
+    /// `write_iolog`: the file to which requests are recorded.
     pub write_iolog: Option<String>,
-    /// `replay_redirect`: all of the recording goes there.
+    /// `replay_redirect`: the single target of the whole recording.
     pub replay_redirect: Option<String>,
-    /// How the recording is played.
+    /// How the recording is replayed.
     pub playing: Playing,
     /// `direct`.
     pub direct: bool,
@@ -38,11 +38,11 @@ pub struct TargetOptions {
     pub write_sync: WriteSync,
     /// `lockfile`.
     pub lock: FileLock,
-    /// How files are made.
+    /// How files are created.
     pub layout: Layout,
     /// `size`.
     pub size: Option<Amount>,
-    /// `filesize`: least and most.
+    /// `filesize`: smallest and largest.
     pub filesize: Option<(u64, u64)>,
     /// `offset`.
     pub offset: Amount,
@@ -52,13 +52,13 @@ pub struct TargetOptions {
     pub offset_align: u64,
 }
 
-/// The engines, after what fio's many names come to here.
+/// The engines that fio's engine names map to.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Engine {
     /// Plain system calls.
     #[default]
     Sync,
-    /// Plain system calls that take space and give it back, and move nothing.
+    /// Plain system calls that allocate and free space and transfer no data.
     Space,
     /// io_uring.
     Uring,
@@ -68,12 +68,12 @@ pub enum Engine {
     Nfs,
     /// Several places as one.
     Joined,
-    /// Nothing at all.
+    /// No I/O at all.
     Null,
 }
 
 impl Engine {
-    /// Whether its requests are system calls, one at a time.
+    /// Whether its requests are system calls, made one at a time.
     pub fn calls(self) -> bool {
         matches!(self, Engine::Sync | Engine::Space)
     }

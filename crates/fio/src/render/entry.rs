@@ -1,4 +1,4 @@
-//! What is reported as one: a job, or the jobs of a group with `group_reporting`.
+//! One entry of a report: a job, or the jobs of a group with `group_reporting`.
 
 use crate::job::Job;
 use crate::options::Unified;
@@ -10,22 +10,22 @@ use stats::{Direction, Histogram, Track};
 /// One entry of a report.
 #[derive(Debug)]
 pub struct Entry<'r> {
-    /// The first of its jobs, which gives name and options.
+    /// The first of its jobs, which gives the name and options.
     pub job: &'r Job,
-    /// What the section of its last job set: fio shows those of a group.
+    /// The settings of the section of its last job, which fio shows for a group.
     pub given: &'r [(String, String)],
-    /// How many jobs it is made of.
+    /// The number of its jobs.
     pub jobs: usize,
-    /// Their figures as one.
+    /// Their combined figures.
     pub outcome: JobOutcome,
-    /// The sum of how long each was measured.
+    /// The sum of the times for which they were measured.
     pub run_time: Span,
-    /// All directions as one, where that was asked.
+    /// All directions combined, if requested.
     pub mixed: Option<Track>,
 }
 
 impl<'r> Entry<'r> {
-    /// All entries of a report, in order. A job without an outcome yet has one of zeroes.
+    /// All entries of a report, in order. A job without an outcome yet has zeroes.
     pub fn all(report: &Report<'r>) -> Vec<Entry<'r>> {
         let entries = report.invocation.entries().into_iter();
         entries.filter_map(|indices| Entry::of(report, &indices)).collect()
@@ -46,7 +46,7 @@ impl<'r> Entry<'r> {
         Some(Entry { job, given, jobs: indices.len(), outcome, run_time, mixed })
     }
 
-    /// The directions to show, with fio's names for them.
+    /// The directions to show, with fio's names.
     pub fn directions(&self) -> Vec<(&'static str, &Track)> {
         let each = Direction::ALL.into_iter().map(|direction| (direction.name(), &self.outcome.tape[direction]));
         let mixed = self.mixed.iter().map(|mixed| ("mixed", mixed));
@@ -63,15 +63,15 @@ impl<'r> Entry<'r> {
         all
     }
 
-    /// The system's number of why it failed, or else of the first failure that it went on after;
-    /// 0 where there was none.
+    /// The error number of its failure, or else of the first failure that it continued after; 0 if
+    /// there was none.
     pub fn error(&self) -> i32 {
         let failed = self.outcome.error.as_ref().map(|error| error.number);
         failed.or(self.outcome.errors.first).unwrap_or(0)
     }
 
-    /// How many requests failed and the number of the first, where the job was to go on after
-    /// failures.
+    /// The number of failed requests and the error number of the first, if the job was to continue
+    /// after failures.
     pub fn failures(&self) -> Option<(u64, i32)> {
         let errors = &self.outcome.errors;
         let goes_on = self.job.options.data.forgive.goes_on();
@@ -79,20 +79,20 @@ impl<'r> Entry<'r> {
     }
 }
 
-/// All directions as one.
+/// All directions combined.
 fn mixed(outcome: &JobOutcome) -> Track {
     let mut all = Track::default();
     outcome.tape.directions().for_each(|(_, direction)| all.absorb(direction));
     all
 }
 
-/// Bytes a second that the entries of a group move together in a direction, by fio's name for it.
+/// Total bytes per second of a group's entries in one direction, given by fio's name.
 pub fn group_bw(entries: &[Entry<'_>], group: u32, name: &str) -> f64 {
     let same = entries.iter().filter(|entry| entry.job.group == group).flat_map(Entry::directions);
     same.filter(|(other, _)| *other == name).map(|(_, figures)| figures.bytes_per_second()).sum()
 }
 
-/// The devices behind all jobs, each over the longest time that a job saw it.
+/// The devices of all jobs, each over the longest time for which a job saw it.
 pub fn disks(report: &Report<'_>) -> Vec<DiskUse> {
     let mut found: Vec<DiskUse> = Vec::new();
     let jobs = report.invocation.jobs.iter().zip(report.outcomes);
@@ -106,13 +106,13 @@ pub fn disks(report: &Report<'_>) -> Vec<DiskUse> {
     found
 }
 
-/// Milliseconds of measuring. As in fio begun ones count, so that what moved took at least one and
-/// can be divided by.
+/// Milliseconds of measuring. As in fio they are rounded up, so that any transfer took at least 1
+/// ms and rates can be divided by it.
 pub fn run_millis(span: Span) -> u64 {
     span.as_nanos().div_ceil(1_000_000)
 }
 
-/// How long a device was busy, in percent of its time.
+/// How long a device was busy, as a percentage of its time.
 pub fn busy_percent(disk: &DiskUse) -> f64 {
     match disk.over {
         Span::ZERO => 0.0,

@@ -1,6 +1,6 @@
-//! Numbers as fio's normal output writes them: four digits at most, with a unit's prefix.
+//! Numbers as in fio's normal output: at most four digits, with the prefix of a unit.
 
-/// Which prefixes.
+/// The kind of prefixes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Prefix {
     /// k, M, G: powers of 1000.
@@ -12,8 +12,8 @@ pub enum Prefix {
 const DECIMAL: [&str; 6] = ["", "k", "M", "G", "T", "P"];
 const BINARY: [&str; 6] = ["", "Ki", "Mi", "Gi", "Ti", "Pi"];
 
-/// `number` in at most `digits` characters before its prefix and `unit`, as `28.7k` or `112MiB`; a
-/// number of so few digits stays as it is, as `4096KiB`.
+/// `number` in at most `digits` characters before its prefix and `unit`, such as `28.7k` or
+/// `112MiB`. A number with that few digits is kept, such as `4096KiB`.
 pub fn short(number: u64, digits: usize, prefix: Prefix, unit: &str) -> String {
     let (thousand, names) = match prefix {
         Prefix::Decimal => (1000, DECIMAL),
@@ -27,7 +27,7 @@ pub fn short(number: u64, digits: usize, prefix: Prefix, unit: &str) -> String {
     }
     let name = names[power];
     let Some(rest) = rest else { return format!("{whole}{name}{unit}") };
-    // The point takes a place too.
+    // The decimal point takes a place, too.
     let decimals = digits.saturating_sub(whole.to_string().len() + 1);
     match decimals {
         0 => format!("{}{name}{unit}", whole + u64::from(rest >= thousand / 2)),
@@ -57,7 +57,7 @@ mod tests {
         ] {
             assert_eq!(short(number, 4, prefix, unit), text, "{number}");
         }
-        // The longest latency has six places.
+        // The longest latency has six characters.
         assert_eq!(short(4_772_168, 6, Prefix::Decimal, ""), "4772.2k");
         assert_eq!(short(849_668, 6, Prefix::Decimal, ""), "849668");
         assert_eq!(short(u64::MAX, 4, Prefix::Binary, "B"), "16384PiB");

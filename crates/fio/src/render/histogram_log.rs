@@ -1,9 +1,9 @@
-//! fio's log of histograms: a row an interval and direction, with a count for each of fio's 1856
-//! buckets.
+//! fio's log of histograms: one row for each interval and direction, with a count for each of fio's
+//! 1856 buckets.
 //!
-//! fio's buckets: 64 to an octave, the first 64 of one nanosecond each. Ours are 128 to an octave,
-//! two to each of fio's, so nothing is lost on the way. A coarser log leaves out columns by adding
-//! neighbours in pairs.
+//! fio has 64 buckets per octave; the first 64 are one nanosecond each. Seawall has 128 per octave,
+//! two for each of fio's, so nothing is lost. A coarser log has fewer columns, because neighbours
+//! are added in pairs.
 
 use super::log::direction_number;
 use stats::Histogram;
@@ -13,11 +13,11 @@ use std::fmt::Write as _;
 const SUB_BITS: u32 = 6;
 const SUB: u64 = 1 << SUB_BITS;
 
-/// 29 octaves of 64 buckets, the last taking all that is longer (17 s).
+/// 29 octaves of 64 buckets. The last bucket takes everything longer (17 s).
 const BUCKETS: usize = 29 << SUB_BITS;
 
-/// The whole log. `coarseness` is how many times neighbours are added in pairs; `ahead_ms` is added
-/// to all times.
+/// The whole log. `coarseness` is how often neighbours are added in pairs. `ahead_ms` is added to
+/// all times.
 pub fn text(rows: &[HistogramRow], coarseness: u32, ahead_ms: u64) -> String {
     let mut text = String::new();
     for row in rows {
@@ -40,8 +40,8 @@ fn counts(latencies: &Histogram) -> Vec<u64> {
     counts
 }
 
-/// fio's bucket of a latency: its octave above the first 64, times 64, plus the six bits below its
-/// leading one.
+/// fio's bucket of a latency: its octave above the first 64 values, times 64, plus the six bits
+/// below its leading one.
 fn bucket_of(ns: u64) -> usize {
     let leading = 63 - (ns | 1).leading_zeros();
     if leading <= SUB_BITS {
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn buckets_are_fios() {
-        // The first 128 values have a bucket each; then steps of 2, 4, 8 …
+        // The first 128 values have a bucket each, then the steps are 2, 4, 8 …
         for (ns, bucket) in
             [(0, 0), (63, 63), (64, 64), (127, 127), (128, 128), (129, 128), (130, 129), (256, 192), (260, 193)]
         {

@@ -1,15 +1,15 @@
-//! fio's recording of what a job asked, `write_iolog`: one line a request, version 3, with
-//! microseconds from the start of the job. `read_iolog` of ours and of fio run it again.
+//! fio's recording of a job's requests, `write_iolog`: one line per request, version 3, with
+//! microseconds from the start of the job. `read_iolog` of seawall and of fio can replay it.
 
 use super::log::LogFile;
 use crate::job::Job;
 use stats::job::{Asked, JobOutcome};
 use std::fmt::Write as _;
 
-/// The recording that a job asked for.
+/// The recording that a job requested.
 pub fn recording(job: &Job, outcome: &JobOutcome) -> Option<LogFile> {
     let path = job.recorded_to()?;
-    // A place without files has one name all the same.
+    // A target without files has a name all the same.
     let unnamed = [format!("{}.{}.0", job.section, job.number)];
     let files = if outcome.files.is_empty() { &unnamed[..] } else { &outcome.files };
     let mut text = String::from("fio version 3 iolog\n");

@@ -48,7 +48,7 @@ impl Report<'_> {
         Json::List(jobs.collect())
     }
 
-    /// This report as one of a run that goes on, `passed` after its start.
+    /// This report as that of a run that is still going on, `passed` after its start.
     pub fn as_interim(&self, passed: Span) -> Interim {
         Interim(Json::object([
             ("timestamp_ms", Json::from(self.moment.unix_ms)),
@@ -57,7 +57,7 @@ impl Report<'_> {
         ]))
     }
 
-    /// What fio lacks, of the whole run.
+    /// Figures of the whole run that fio lacks.
     fn added(&self) -> Json {
         let plan = self.invocation.describe();
         let notes = self.invocation.notes.iter().chain(self.notes);
@@ -101,7 +101,7 @@ fn job(entry: &Entry<'_>, bins: Bins, group_kib: &dyn Fn(&str) -> f64) -> Json {
     for (name, figures) in each {
         found.insert(name, direction(figures, &job.options.report, bins, group_kib(name)));
     }
-    // As in fio flushes have no place beside all directions as one.
+    // As in fio, combined directions do not include flushes.
     if job.options.report.unified != Unified::Mixed {
         found.insert("sync", flushes(entry, bins));
     }
@@ -121,7 +121,7 @@ fn job(entry: &Entry<'_>, bins: Bins, group_kib: &dyn Fn(&str) -> f64) -> Json {
     found
 }
 
-/// fio counts fsync alone here, and times fdatasync too.
+/// fio counts only fsync here, but includes fdatasync in the times.
 fn flushes(entry: &Entry<'_>, bins: Bins) -> Json {
     let (flushes, report) = (&entry.outcome.tape[Tape::FLUSH], &entry.job.options.report);
     let mut found = Json::object([("total_ios", Json::from(entry.outcome.syncs_whole))]);
@@ -240,7 +240,7 @@ fn searched(found: &mut Json, entry: &Entry<'_>) {
         found.insert("total_err", Json::from(total));
         found.insert("first_error", Json::Whole(i128::from(first)));
     }
-    // As in fio a job that made no request and was to make none has no depth either.
+    // As in fio, a job that made no requests and was not meant to has no depths.
     if entry.job.options.target.layout.only || entry.outcome.elapsed == Span::ZERO {
         return;
     }
@@ -268,12 +268,12 @@ fn steadystate(steady: &SteadyReport, entry: &Entry<'_>) -> Json {
     ])
 }
 
-/// Whether the rule looks at the slope.
+/// Whether the rule judges the slope.
 pub(super) fn slopes(entry: &Entry<'_>) -> bool {
     entry.job.options.course.steady.is_some_and(|steady| !matches!(steady.check, SteadyCheck::Deviation(_)))
 }
 
-/// The rule as its option is typed.
+/// The rule as it is typed as an option.
 fn steady_option(entry: &Entry<'_>) -> String {
     let Some(steady) = entry.job.options.course.steady else { return String::new() };
     let figure = match steady.figure {
@@ -304,8 +304,8 @@ fn steady_data(steady: &SteadyReport, entry: &Entry<'_>) -> Json {
     ])
 }
 
-/// IOPS and bytes a second of the rounds: the judged figure as it was judged, the other from the
-/// slices of the same time.
+/// IOPS and bytes per second of the rounds. The judged figure is the one that was judged; the other
+/// comes from the slices of the same time.
 pub(super) fn steady_rounds(steady: &SteadyReport, entry: &Entry<'_>) -> (Vec<f64>, Vec<f64>) {
     let figure = entry.job.options.course.steady.map(|steady| steady.figure);
     let rounds_of = |wanted: SteadyFigure, of: fn(&TapeSlice) -> u64| match figure {
@@ -349,8 +349,8 @@ fn disk(disk: &DiskUse) -> Json {
     ])
 }
 
-/// What fio lacks, of one job: both latencies with all percentiles, how well the schedule was kept,
-/// failures by kind.
+/// Figures of one job that fio lacks: both latencies with all percentiles, how well the schedule
+/// was kept, failures by kind.
 fn added(entry: &Entry<'_>) -> Json {
     let outcome = &entry.outcome;
     let report = &entry.job.options.report;
@@ -397,7 +397,7 @@ fn added(entry: &Entry<'_>) -> Json {
     found
 }
 
-/// What was under way when connections were lost, by kind, and what became of it.
+/// What was in flight when connections were lost, by kind, and what happened to it.
 fn connection_losses(losses: &Losses) -> Json {
     let kinds = |counts: &KindCounts| Json::object(counts.occurred().map(|(kind, count)| (kind, Json::from(count))));
     let mut found = Json::object([

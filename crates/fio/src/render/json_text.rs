@@ -1,5 +1,5 @@
-//! JSON as fio lays it out: two blanks a level, a blank on both sides of the colon, six decimals,
-//! keys in our order.
+//! JSON in fio's layout: two spaces per level, a space on both sides of the colon, six decimals,
+//! keys in the given order.
 
 use std::fmt::Write as _;
 
@@ -10,20 +10,20 @@ pub enum Json {
     Text(String),
     /// A whole number.
     Whole(i128),
-    /// A number with six decimals. What is no number is 0, for JSON has none.
+    /// A number with six decimals. NaN and infinities become 0, because JSON has neither.
     Real(f64),
     /// True or false.
     Bool(bool),
-    /// Nothing.
+    /// Null.
     Null,
-    /// Values in a row.
+    /// An array.
     List(Vec<Json>),
-    /// Values by name.
+    /// An object.
     Object(Vec<(String, Json)>),
 }
 
 impl Json {
-    /// An object of these.
+    /// An object with these members.
     pub fn object<K: Into<String>>(members: impl IntoIterator<Item = (K, Json)>) -> Json {
         Json::Object(members.into_iter().map(|(key, value)| (key.into(), value)).collect())
     }
@@ -33,14 +33,14 @@ impl Json {
         Json::Text(text.into())
     }
 
-    /// Appends a member; only of an object.
+    /// Appends a member; only for objects.
     pub fn insert(&mut self, key: &str, value: Json) {
         if let Json::Object(members) = self {
             members.push((key.to_owned(), value));
         }
     }
 
-    /// The whole document, with a line's end.
+    /// The whole document, with a newline at the end.
     pub fn document(&self) -> String {
         let mut out = String::new();
         self.write(&mut out, 0);
@@ -143,7 +143,7 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever a text or a number holds, the document is valid and gives the text back.
+        /// Whatever a text or a number holds, the document is valid and parses to the same text.
         #[test]
         fn every_document_is_valid(text in any::<String>(), number in any::<f64>()) {
             let document = Json::object([(text.clone(), Json::text(text.clone())), ("n".into(), Json::Real(number))]).document();

@@ -1,10 +1,11 @@
-//! fio's logs over time: `<beginning>_bw.1.log` and its kin, one row a request or an interval.
+//! fio's logs over time: `<prefix>_bw.1.log` and similar ones, with one row per request or
+//! interval.
 //!
 //! Columns: milliseconds, value, direction (0 read, 1 write, 2 trim), block size, then the offset
-//! where asked, then priority. Bandwidth is in KiB a second over an interval and, as fio has it, in
-//! thousands of bytes a second for single requests; latencies are in nanoseconds. An interval
-//! without requests of a direction has no row. As in fio a last interval that was cut off has one
-//! in the logs of latencies alone, and where nothing is handed over `_slat` is empty.
+//! if requested, then priority. Bandwidth is in KiB/s over an interval and, as in fio, in thousands
+//! of bytes per second for single requests. Latencies are in nanoseconds. An interval without
+//! requests of a direction has no row. As in fio, an incomplete last interval has a row only in
+//! latency logs, and `_slat` is empty if nothing is submitted separately.
 
 use super::{Moment, Report, aggregate, histogram_log, iolog};
 use crate::job::Job;
@@ -24,12 +25,12 @@ pub struct LogFile {
 }
 
 impl Report<'_> {
-    /// The log files that the jobs ask for. `started` is when the run began, for `log_unix_epoch`.
+    /// The log files that the jobs request. `started` is when the run began, for `log_unix_epoch`.
     pub fn logs(&self, started: Moment) -> Vec<LogFile> {
         let mut files: Vec<LogFile> = Vec::new();
         for (index, (job, outcome)) in self.invocation.jobs.iter().zip(self.outcomes).enumerate() {
             for (path, text) in of_job(job, outcome, index + 1, started) {
-                // Without per_job_logs all jobs of one beginning write to the same file.
+                // Without per_job_logs, all jobs with the same prefix write to the same file.
                 match files.iter_mut().find(|file| file.path == path) {
                     Some(file) => file.text.push_str(&text),
                     None => files.push(LogFile { path, text }),
@@ -47,7 +48,7 @@ impl Report<'_> {
     }
 }
 
-/// What a log is about.
+/// The figure of a log.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Kind {
     Bw,
@@ -79,7 +80,7 @@ impl Kind {
 
     fn of_request(self, row: &LogRow) -> u64 {
         match self {
-            // Bytes a millisecond.
+            // Bytes per millisecond.
             Kind::Bw => (u128::from(row.len) * 1_000_000 / u128::from(row.clat.as_nanos().max(1))) as u64,
             Kind::Iops => 1,
             Kind::Slat => row.slat.as_nanos(),
@@ -88,7 +89,7 @@ impl Kind {
         }
     }
 
-    /// The longest latency of a slice; other figures have none but their own.
+    /// The longest latency of a slice; for other figures, the figure itself.
     fn longest_of(self, slice: &TapeSlice) -> u64 {
         match self {
             Kind::Slat => slice.longest.submission.as_nanos(),
@@ -111,7 +112,7 @@ impl Kind {
     }
 }
 
-/// Path and text of each log of a job, the `number`th from 1.
+/// Path and text of each log of a job; `number` counts jobs from 1.
 fn of_job(job: &Job, outcome: &JobOutcome, number: usize, started: Moment) -> Vec<(String, String)> {
     let logs = &job.options.report.logs;
     let beginning = |given: &Option<String>| {
@@ -128,7 +129,7 @@ fn of_job(job: &Job, outcome: &JobOutcome, number: usize, started: Moment) -> Ve
     let wanted =
         [(&logs.bw, &[Kind::Bw][..]), (&logs.iops, &[Kind::Iops]), (&logs.lat, &[Kind::Slat, Kind::Clat, Kind::Lat])];
     let report = &job.options.report;
-    // As in fio what is left out of the report has no log.
+    // As in fio, a figure that is left out of the report has no log.
     let is_left_out = |kind: &Kind| match kind {
         Kind::Slat => report.no_slat,
         Kind::Clat => report.no_clat,
@@ -207,7 +208,7 @@ impl Row {
         }
         let _ = match logs.prio {
             true => writeln!(text, ", {prio:#06x}"),
-            // fio tells the class alone then: whether it is real time.
+            // fio then writes only whether the class is real time.
             false => writeln!(text, ", {}", u8::from(prio >> 13 == 1)),
         };
     }

@@ -1,5 +1,5 @@
-//! fio's normal output, for people. Below fio's lines stand ours, marked `seawall`, where there is
-//! something to say: late requests, failures by kind, mismatches.
+//! fio's normal output, for people. Additional lines, marked `seawall`, follow fio's if there is
+//! something to report: late requests, failures by kind, mismatches.
 
 use super::entry::{self, Entry};
 use super::figure::{Prefix, short};
@@ -14,7 +14,7 @@ use stats::{Direction, Histogram, Tape, Track};
 use workload::job::{SteadyCheck, SteadyFigure, SteadyLimit};
 
 impl Report<'_> {
-    /// `--output-format=normal`, without the lines that stand before a run ([`Report::opening`]).
+    /// `--output-format=normal`, without the lines before a run ([`Report::opening`]).
     pub fn normal(&self) -> String {
         let entries = Entry::all(self);
         let mut lines = vec![String::new()];
@@ -123,7 +123,7 @@ fn opening(job: &Job) -> String {
     )
 }
 
-/// `rw` as typed in full.
+/// `rw` in full.
 pub(crate) fn kind(options: &Options) -> String {
     let kind = options.pattern.kind;
     let random = if kind.random { "rand" } else { "" };
@@ -134,7 +134,7 @@ pub(crate) fn kind(options: &Options) -> String {
     }
 }
 
-/// The user's prefixes, and the other ones.
+/// The prefixes that the user chose, and the other ones.
 fn prefixes(options: &Options) -> (Prefix, Prefix) {
     match options.kb_base {
         KbBase::Binary => (Prefix::Binary, Prefix::Decimal),
@@ -142,7 +142,7 @@ fn prefixes(options: &Options) -> (Prefix, Prefix) {
     }
 }
 
-/// A rate in the user's unit, and in the other one.
+/// A rate in the unit that the user chose, and in the other one.
 fn rates(bytes_per_second: f64, options: &Options) -> (String, String) {
     let (own, other) = prefixes(options);
     let digits = options.report.figures as usize;
@@ -153,9 +153,9 @@ fn rates(bytes_per_second: f64, options: &Options) -> (String, String) {
 /// What the lines of all directions of an entry have in common.
 struct Way<'e> {
     options: &'e Options,
-    /// Requests were due by a schedule.
+    /// Whether requests were due by a schedule.
     scheduled: bool,
-    /// Bytes a second of the group.
+    /// Total bytes per second of the group.
     group_bw: f64,
 }
 
@@ -186,7 +186,8 @@ fn direction(lines: &mut Vec<String>, name: &str, figures: &Track, way: &Way<'_>
         ("slat", &figures.submission, report.slat_percentiles && !report.no_slat),
         ("clat", &figures.service, clat && !scheduled),
         ("lat", &figures.response, lat && !scheduled),
-        // With a schedule service time hides a pause: what waited meanwhile is not in it.
+        // With a schedule, service time hides a pause, because it does not include the wait of
+        // later requests.
         ("response", &figures.response, scheduled && (clat || lat)),
     ] {
         if shown && latencies.count() > 0 {
@@ -219,7 +220,7 @@ fn over_time(lines: &mut Vec<String>, figures: &Track, group_bw: f64) {
     ));
 }
 
-/// fio writes in the longest unit in which the figures still have digits.
+/// fio uses the largest unit in which the figures still have digits.
 fn unit_of(least: u64, most: u64, deviation: Option<f64>) -> (&'static str, u64) {
     let deviates = |by: f64| deviation.is_none_or(|deviation| deviation > by);
     if least > 2_000_000 && most > 99_999_999 && deviates(1_000_000.0) {
@@ -256,7 +257,7 @@ fn percentiles(lines: &mut Vec<String>, name: &str, latencies: &Histogram, list:
     let each_line = (73 / (precision + 10 + width)).max(1);
     lines.push(format!("    {name} percentiles ({unit}):"));
     let cell = |(percent, value): &(f64, u64)| {
-        // Rounded up, as fio does it.
+        // Rounded up, as in fio.
         format!(" {percent:pw$.precision$}th=[{:width$}]", value.div_ceil(scale), pw = precision + 3)
     };
     let rows: Vec<String> =
@@ -269,7 +270,7 @@ fn percentiles(lines: &mut Vec<String>, name: &str, latencies: &Histogram, list:
     lines.extend(ends);
 }
 
-/// Decimals that a percentile needs, six at most.
+/// The number of decimals that a percentile needs, at most six.
 fn decimals(percent: f64) -> usize {
     let text = format!("{percent:.6}");
     text.trim_end_matches('0').split_once('.').map_or(0, |(_, decimals)| decimals.len())
@@ -283,7 +284,7 @@ fn coarse(lines: &mut Vec<String>, entry: &Entry<'_>) {
         [("nsec", &bounds, &latencies.ns[..]), ("usec", &bounds, &latencies.us[..]), ("msec", &long, &latencies.ms[..])]
     {
         let cells = names.iter().zip(shares).filter(|(_, share)| **share > 0.0);
-        // What occurred is never shown as none at all; so fio has it, here and with depths.
+        // As in fio, what occurred is never shown as 0 %; the same holds for depths.
         let cells: Vec<String> = cells.map(|(name, share)| format!("{name}={:3.2}%", share.max(0.01))).collect();
         lines.extend(cells.chunks(5).map(|row| format!("  lat ({unit})   : {}", row.join(", "))));
     }
@@ -312,7 +313,7 @@ fn course(lines: &mut Vec<String>, entry: &Entry<'_>) {
     lines.push(format!("     complete  : {}", row(&shares::BATCHES, shares::batches(&outcome.completed))));
     let none = Track::default();
     let [read, write, trim] = match &entry.mixed {
-        // As in fio all directions as one stand in the place of reads.
+        // As in fio, combined directions are in the place of reads.
         Some(all) if entry.job.options.report.unified == Unified::Mixed => [all, &none, &none],
         _ => Direction::ALL.map(|direction| &outcome.tape[direction]),
     };
@@ -341,7 +342,7 @@ fn course(lines: &mut Vec<String>, entry: &Entry<'_>) {
     }
 }
 
-/// The system's words for one of its error numbers.
+/// The system's text for one of its error numbers.
 fn words_of(number: i32) -> String {
     let number_behind = format!(" (os error {number})");
     match number {
@@ -350,7 +351,7 @@ fn words_of(number: i32) -> String {
     }
 }
 
-/// fio's line: what was reached, and the figure that the rule looks at.
+/// fio's line: whether steady state was reached, and the figure that the rule judges.
 fn steadystate(steady: &SteadyReport, entry: &Entry<'_>) -> String {
     let (iops, bw) = json::steady_rounds(steady, entry);
     let (bw, other) = rates(json::mean(&bw), &entry.job.options);
@@ -380,7 +381,7 @@ fn steadystate(steady: &SteadyReport, entry: &Entry<'_>) -> String {
     )
 }
 
-/// What fio does not say.
+/// Lines that fio lacks.
 fn added(lines: &mut Vec<String>, outcome: &JobOutcome) {
     let kept = &outcome.tape.punctuality;
     if kept.scheduled {

@@ -1,20 +1,20 @@
-//! How latencies and depths are spread over fio's coarse buckets, in percent.
+//! The distribution of latencies and depths over fio's coarse buckets, in percent.
 
 use block::Span;
 use stats::Histogram;
 use stats::job::DepthShares;
 
-/// Upper bounds of the buckets of nanoseconds and of microseconds; of milliseconds with two more.
+/// Upper bounds of the nanosecond and microsecond buckets; those of milliseconds have two more.
 pub const BOUNDS: [u64; 10] = [2, 4, 10, 20, 50, 100, 250, 500, 750, 1000];
 
 /// Names of the buckets of depths.
 pub const DEPTHS: [&str; 7] = ["1", "2", "4", "8", "16", "32", ">=64"];
 
-/// Names of the buckets of requests handed over or ended together.
+/// Names of the buckets of requests submitted or completed together.
 pub const BATCHES: [&str; 7] = ["0", "4", "8", "16", "32", "64", ">=64"];
 
-/// Latencies by order of magnitude, in percent: a bucket counts what is below its bound and in no
-/// bucket before.
+/// Latencies by order of magnitude, in percent. A bucket counts what is below its bound and not in
+/// an earlier bucket.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct LatencyShares {
     /// Below 1 µs.
@@ -46,7 +46,7 @@ impl LatencyShares {
         LatencyShares { ns, us, ms }
     }
 
-    /// Microseconds as the terse output has them: the first bucket takes all that is shorter.
+    /// Microseconds as in the terse output: the first bucket includes everything shorter.
     pub fn us_with_ns(&self) -> [f64; 10] {
         let mut us = self.us;
         us[0] += self.ns.iter().sum::<f64>();

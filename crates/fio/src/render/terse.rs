@@ -1,9 +1,9 @@
-//! fio's terse output, version 3: one line of semicolons for each entry.
+//! fio's terse output, version 3: one line per entry, with fields separated by semicolons.
 //!
-//! Reads, then writes, or all directions as one, behind both or in their place: amounts,
-//! submission, service and response times in microseconds, bandwidth over time; then processor
-//! time, depths, coarse latencies, devices; failures, if the job was to go on after them. Version 3
-//! has no trims.
+//! Fields of reads, then of writes (or of all directions combined, after both or in their place):
+//! amounts; submission, service and response times in microseconds; bandwidth over time. Then
+//! processor time, depths, coarse latencies and devices, and failures if the job was to continue
+//! after them. Version 3 has no trims.
 
 use super::entry::{self, Entry};
 use super::shares::{self, LatencyShares};
@@ -77,7 +77,7 @@ fn latency(fields: &mut Vec<String>, latencies: &Histogram) {
     fields.push(format!("{:.6}", latencies.deviation() / 1000.0));
 }
 
-/// Always as many as fio has room for.
+/// Always as many as fio has fields for.
 fn percentiles(fields: &mut Vec<String>, latencies: &Histogram, list: &PercentileList) {
     let each =
         list.iter().map(|percent| format!("{percent:.6}%={}", latencies.quantile(percent / 100.0).as_nanos() / 1000));

@@ -1,14 +1,14 @@
-//! The binary dump of a blktrace recording, as `blkparse -d` writes it: records of 48 bytes, in the
-//! byte order of the machine that recorded.
+//! The binary dump of a blktrace recording, as written by `blkparse -d`: records of 48 bytes in the
+//! byte order of the machine that recorded it.
 //!
 //! ```text
 //!    0 magic 0x65617407   4 sequence    8 time, ns         16 sector (512 bytes)
 //!   24 bytes             28 action     32 process  36 device  40 cpu  44 error, 2 bytes  46 length of what follows, 2 bytes
 //! ```
 //! The layout is that of `struct blk_io_trace` in the kernel's `include/uapi/linux/blktrace_api.h`.
-//! Of all that happens to a request only its arrival (`Q`) is taken, as fio does it: the rest is
-//! the old device's doing. `action` has what happened in its lower half and the kind of request, as
-//! bits, in its upper.
+//! Only the arrival (`Q`) of a request is used, as in fio; later stages depend on the recorded
+//! device. The lower half of `action` is what happened, the upper half is the kind of request as
+//! bits.
 
 use super::{Action, Event, TraceError};
 use block::Time;
@@ -37,7 +37,7 @@ pub struct Blktrace<'b> {
 }
 
 impl<'b> Blktrace<'b> {
-    /// Of the whole dump; `None` where it does not begin like one.
+    /// A reader for a whole dump; `None` if it does not begin like one.
     pub fn new(bytes: &'b [u8]) -> Option<Blktrace<'b>> {
         let magic: [u8; 4] = bytes.get(..4)?.try_into().ok()?;
         let big_endian = match magic {
@@ -48,9 +48,9 @@ impl<'b> Blktrace<'b> {
         Some(Blktrace { bytes, at: 0, big_endian, start: None, devices: Vec::new(), failed: false })
     }
 
-    /// The devices that turned up so far, as `major:minor`.
+    /// The devices found so far, as `major:minor`.
     pub fn into_files(self) -> Vec<String> {
-        // The kernel's own packing of a device's number: twelve bits and twenty.
+        // The kernel's encoding of a device number: twelve bits and twenty bits.
         self.devices.iter().map(|device| format!("{}:{}", device >> 20, device & 0xf_ffff)).collect()
     }
 
@@ -74,7 +74,7 @@ impl<'b> Blktrace<'b> {
         Ok(Some(record))
     }
 
-    /// What a record means; `None` where it is no arrival of a request.
+    /// The meaning of a record; `None` if it is not the arrival of a request.
     fn event(&mut self, record: &Record<'_>) -> Option<Event> {
         let action = record.u32(28);
         let (what, kind) = (action & 0xffff, action >> 16);
@@ -113,7 +113,7 @@ impl<'b> Blktrace<'b> {
 impl Iterator for Blktrace<'_> {
     type Item = Result<Event, TraceError>;
 
-    /// The next request. After an error there is none.
+    /// The next request. There is none after an error.
     fn next(&mut self) -> Option<Result<Event, TraceError>> {
         while !self.failed {
             match self.record() {
@@ -176,7 +176,7 @@ mod tests {
         extra: &'static [u8],
     }
 
-    /// A record as the kernel lays it out, of device 8:16.
+    /// A record in the kernel's layout, of device 8:16.
     fn bytes(made: &Made, big_endian: bool) -> Vec<u8> {
         let device: u32 = 8 << 20 | 16;
         let mut bytes = Vec::new();
@@ -207,7 +207,7 @@ mod tests {
         let queue = |kind: u32| kind << 16 | QUEUE;
         let record = |time, sector, len, action, extra| Made { time, sector, len, action, extra };
         [
-            // A note of the process's name stands in front of most recordings.
+            // Most recordings begin with a note of the process's name.
             record(900, 0, 0, NOTIFY << 16, b"fio\0"),
             record(1_000, 8, 4096, queue(read), b""),
             record(1_500, 8, 4096, read << 16 | issue, b""),

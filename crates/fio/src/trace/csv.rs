@@ -1,4 +1,4 @@
-//! A trace as a table that anything can write: a line of headings, then a line a request.
+//! A trace as a simple table: a line of headings, then one line per request.
 //!
 //! ```text
 //! time_us,file,action,offset,length
@@ -6,7 +6,7 @@
 //! 118,svm01:/vol/db/lun1,write,0,8192
 //! 240,svm01:/vol/db/lun1,flush,0,0
 //! ```
-//! Times are microseconds from the start. Names have neither commas nor quotes.
+//! Times are microseconds from the start. Names contain neither commas nor quotes.
 
 use super::{Action, Event, TraceError};
 use block::{Span, Time};
@@ -14,10 +14,10 @@ use block::{Span, Time};
 /// The headings, in this order.
 const HEADINGS: &str = "time_us,file,action,offset,length";
 
-/// The files' names, in the order of their first lines, and the requests.
+/// The files' names in order of first occurrence, and the requests.
 type Table = (Vec<String>, Vec<Event>);
 
-/// Reads the whole text, if it begins with the headings.
+/// Reads the whole text if it begins with the headings.
 pub(super) fn read(text: &str) -> Option<Result<Table, TraceError>> {
     let (first, rest) = text.split_once('\n').unwrap_or((text, ""));
     (first.trim() == HEADINGS).then(|| events(rest))

@@ -1,14 +1,14 @@
-//! fio's own recording, `write_iolog`: one line a request.
+//! fio's own recording, `write_iolog`: one line per request.
 //!
-//! Version 3 has a time in microseconds in front of each line, counted from the start of the run;
-//! version 2 has lines that wait instead. `FILE add`, `open` and `close` manage files; a file must
-//! have been added before it is used.
+//! In version 3, each line begins with a time in microseconds from the start of the run. Version 2
+//! has lines that wait instead. `FILE add`, `open` and `close` manage files; a file must be added
+//! before it is used.
 
 use super::{Action, Event, TraceError};
 use block::{Span, Time};
 use std::str::{Lines, SplitWhitespace};
 
-/// Waits below this are dropped, as in fio.
+/// Shorter waits are dropped, as in fio.
 const WAIT_LEAST_US: u64 = 100;
 
 /// Reads an iolog event by event.
@@ -23,10 +23,10 @@ pub struct Iolog<'t> {
 }
 
 impl<'t> Iolog<'t> {
-    /// Of the whole text.
+    /// A reader for a whole text.
     ///
     /// # Errors
-    /// It is no iolog of version 2 or 3.
+    /// The text is not an iolog of version 2 or 3.
     pub fn new(text: &'t str) -> Result<Iolog<'t>, TraceError> {
         let mut lines = text.lines();
         let has_times = match lines.next().map(str::trim_end) {
@@ -37,17 +37,16 @@ impl<'t> Iolog<'t> {
         Ok(Iolog { lines, has_times, line: 1, now: Time::ZERO, files: Vec::new(), failed: false })
     }
 
-    /// The files that turned up so far.
+    /// The files found so far.
     pub fn into_files(self) -> Vec<String> {
         self.files
     }
 
-    /// What a line says; `None` for one that is no request.
+    /// The request of a line; `None` if the line is not a request.
     fn event(&mut self, line: &str) -> Result<Option<Event>, String> {
         let mut words = line.split_whitespace();
         if self.has_times {
-            // fio writes its lines in the order of their times; one that is behind counts as the
-            // one before it.
+            // fio writes lines in order of time. An earlier time counts as that of the line before.
             let due = Time::ZERO + Span::from_micros(number(&mut words, "a time in microseconds")?);
             self.now = self.now.max(due);
         }
@@ -95,7 +94,7 @@ impl<'t> Iolog<'t> {
 impl Iterator for Iolog<'_> {
     type Item = Result<Event, TraceError>;
 
-    /// The next request. After an error there is none.
+    /// The next request. There is none after an error.
     fn next(&mut self) -> Option<Result<Event, TraceError>> {
         while !self.failed {
             let line = self.lines.next()?;

@@ -1,5 +1,5 @@
-//! Side by side with fio itself, where it is installed: what it accepts, how it reads it, and the
-//! shape of its outputs. fio runs its null engine here, which touches no storage.
+//! Comparisons with fio itself, if it is installed: what it accepts, how it reads it, and the shape
+//! of its outputs. fio uses its null engine here, which touches no storage.
 
 use crate::outcome::{outcomes, parsed, words};
 use fio::render::{Moment, Report};
@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::{Command, Output};
 
-/// Whether fio is there; says so where it is not.
+/// Whether fio is installed; prints a message if not.
 fn fio_is_there() -> bool {
     let there = Command::new("fio").arg("--version").output().is_ok();
     if !there {
@@ -18,7 +18,7 @@ fn fio_is_there() -> bool {
     there
 }
 
-/// What fio says and does, in a folder of its own.
+/// Runs fio in this folder.
 fn fio(folder: &Path, arguments: &[String]) -> Output {
     Command::new("fio").args(arguments).current_dir(folder).output().unwrap()
 }
@@ -34,8 +34,8 @@ fn report<'r>(invocation: &'r Invocation, outcomes: &'r [stats::job::JobOutcome]
     Report { invocation, outcomes, moment, host: "a-host", pid: 7, notes: &[], interim: &[], interrupted: false }
 }
 
-/// fio's first line names kind, block sizes, engine and depth as it understood them. Ours must be
-/// the same for each way to write a size, a range, a split, a triple.
+/// fio's first line has kind, block sizes, engine and depth as it understood them. Seawall's must
+/// be the same for each notation of a size, a range, a split, and a triple.
 #[test]
 fn what_was_typed_is_understood_as_fio_understands_it() {
     if !fio_is_there() {
@@ -83,8 +83,8 @@ fn what_was_typed_is_understood_as_fio_understands_it() {
     }
 }
 
-/// `--showcmd` of the same job file is the same, byte for byte, where no value needs quoting and
-/// there is one global section.
+/// `--showcmd` of the same job file has the same output byte for byte, if no value needs quoting
+/// and there is one global section.
 #[test]
 fn job_files_become_the_same_command_line() {
     if !fio_is_there() {
@@ -110,7 +110,7 @@ fn job_files_become_the_same_command_line() {
     }
 }
 
-/// No option of fio's is unknown here: each is there, or refused by name with what to use instead.
+/// No option of fio's is unknown: each exists, or is refused by name with its replacement.
 #[test]
 fn every_option_of_fios_is_known() {
     if !fio_is_there() {
@@ -138,7 +138,7 @@ fn every_option_of_fios_is_known() {
     assert_eq!(unknown, Vec::<&str>::new());
 }
 
-/// Every key that fio's JSON has stands at the same place in ours, with the same type, in fio's
+/// Every key in fio's JSON is at the same place in seawall's, with the same type and in fio's
 /// order.
 #[test]
 fn no_key_of_fios_json_is_missing() {
@@ -175,8 +175,8 @@ fn no_key_of_fios_json_is_missing() {
     }
 }
 
-/// A line of terse output has as many fields as fio's, whichever directions are told as one, and
-/// the same names of percentiles; so has a direction without a request.
+/// A terse line has as many fields as fio's, whichever directions are combined, and the same names
+/// of percentiles. This also holds for a direction without requests.
 #[test]
 fn a_line_of_terse_has_fios_fields() {
     if !fio_is_there() {
@@ -190,7 +190,7 @@ fn a_line_of_terse_has_fios_fields() {
         "--rw=randrw --unified_rw_reporting=mixed",
         "--rw=write --unified_rw_reporting=mixed --percentile_list=50:99.9",
     ] {
-        // Without devices, which neither touches.
+        // Without devices, since none are used.
         let line = format!("--minimal --disk_util=0 --name=j --ioengine=null --size=4m {options}");
         let theirs = String::from_utf8(fio(&folder, &words(&line)).stdout).unwrap();
         let invocation = parsed(&line);
@@ -204,16 +204,16 @@ fn a_line_of_terse_has_fios_fields() {
     }
 }
 
-/// Paths of keys of `theirs` that `ours` has not, or has with another type.
+/// Paths of keys in `theirs` that `ours` lacks, or has with another type.
 fn missing_keys(path: &str, theirs: &Value, ours: &Value) -> BTreeSet<String> {
     match (theirs, ours) {
-        // How latencies fell differs from run to run.
+        // Which latencies occur differs from run to run.
         _ if path.ends_with("bins") => BTreeSet::new(),
         (Value::Object(theirs), Value::Object(ours)) => {
             let below = |(key, value): (&String, &Value)| match ours.get(key) {
                 Some(mine) => missing_keys(&format!("{path}/{key}"), value, mine),
-                // Without requests of a direction fio has no percentiles; our made-up jobs have all
-                // of them.
+                // Without requests of a direction, fio has no percentiles; the made-up jobs have
+                // requests of all directions.
                 None => BTreeSet::from([format!("{path}/{key}")]),
             };
             theirs.iter().flat_map(below).collect()
@@ -229,8 +229,8 @@ fn missing_keys(path: &str, theirs: &Value, ours: &Value) -> BTreeSet<String> {
     }
 }
 
-/// The terse line has as many fields as fio's, and the normal output's lines begin with the same
-/// words.
+/// The terse line has as many fields as fio's, and the lines of the normal output begin with the
+/// same words.
 #[test]
 fn terse_and_normal_outputs_have_fios_shape() {
     if !fio_is_there() {
@@ -248,7 +248,7 @@ fn terse_and_normal_outputs_have_fios_shape() {
     let theirs = String::from_utf8(fio(&folder, &words(line)).stdout).unwrap();
     let report = report(&invocation, &outcomes);
     let ours = report.opening() + &report.normal();
-    // Which percentiles share a line, which coarse latencies occurred, and whether the run was long
+    // Which percentiles share a line, which coarse latencies occur, and whether the run was long
     // enough for a figure over time differ from run to run.
     let heads = |text: &str| -> Vec<String> {
         let varies =
@@ -259,7 +259,7 @@ fn terse_and_normal_outputs_have_fios_shape() {
     assert_eq!(heads(&ours), heads(&theirs), "{ours}\n{theirs}");
 }
 
-/// Clones, groups and names of entries are fio's.
+/// Clones, groups and names of entries are the same as fio's.
 #[test]
 fn entries_and_groups_are_fios() {
     if !fio_is_there() {
@@ -287,8 +287,8 @@ fn entries_and_groups_are_fios() {
     assert_eq!(bare(&ours), bare(&theirs), "{:?}", names(&theirs));
 }
 
-/// Files bear the name of their section; `name` says what reports and `wait_for` call the job, and
-/// two sections may set it alike.
+/// Files are named after their section. `name` is for reports and `wait_for`, and two sections may
+/// set the same one.
 #[test]
 fn files_bear_the_name_of_their_section() {
     let file = "[global]\nrw=write\nsize=4k\n[fill]\nname=t\n[scratch]\nname=t\n[third]\nname=x\n\

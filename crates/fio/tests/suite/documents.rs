@@ -1,4 +1,4 @@
-//! docs/fio.md says what the tables say. `UPDATE_DOCS=1` writes its tables anew.
+//! docs/fio.md matches the tables in the code. `UPDATE_DOCS=1` rewrites its tables.
 
 use fio::catalogue::{self, Definition};
 use fio::flags::{FLAGS, MISSING};

@@ -1,4 +1,4 @@
-//! The crate as its users see it: command lines and job files in, jobs and outputs out.
+//! The crate's public interface: command lines and job files as input, jobs and outputs as results.
 
 mod against_fio;
 mod documents;

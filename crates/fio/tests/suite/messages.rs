@@ -1,4 +1,4 @@
-//! What is said of wrong input: file, line, section, option, value, rule, and what to write.
+//! Messages about wrong input: file, line, section, option, value, rule, and what to write instead.
 
 use crate::outcome::words;
 use fio::{Given, Invocation};
@@ -134,7 +134,7 @@ fn a_job_that_is_not_chosen_is_not_waited_for() {
     assert!(parsed("jobs/a.fio --section=b --section=x").is_ok());
 }
 
-/// What changes what is run stands in the plan.
+/// Whatever changes what is run is in the plan.
 #[test]
 fn the_plan_says_what_changes_the_run() {
     for (line, part) in [
@@ -176,7 +176,7 @@ fn command_lines() {
     }
 }
 
-/// A block that is larger than its job's size is found before anything runs.
+/// A block larger than its job's size is an error before anything runs.
 #[test]
 fn blocks_that_do_not_fit() {
     let invocation = crate::outcome::parsed("--name=a --size=4k --bs=8k");

@@ -1,11 +1,11 @@
-//! Job files and command lines that are nearly right, thrown at the parser: it never panics, and
-//! what it takes it can describe, unfold, print and render.
+//! Job files and command lines that are nearly right: the parser never panics, and whatever it
+//! accepts can be described, unfolded, printed and rendered.
 
 use fio::render::{Moment, Report};
 use fio::{Given, Invocation};
 use proptest::prelude::*;
 
-/// Job files as people write them; the fuzzer starts from the same.
+/// Realistic job files, which are also the fuzzer's seeds.
 const SEEDS: [&str; 7] = [
     "[global]\nioengine=libaio\ndirect=1\nsize=1g\nruntime=60\ntime_based\ngroup_reporting\n[randread]\nrw=randread\nbs=4k\niodepth=32\nnumjobs=4\n[seqwrite]\nstonewall\nrw=write\nbs=1m\nrate=100m,50m\n",
     "; comment\n[a]\nfilename=/dev/x:/dev/y\\:z\nrw=randrw:8\nrwmixread=70\nbssplit=4k/60:64k/40,8k/50:16k/\nrandom_distribution=zoned:60/10:30/20:8/30:2/40\nsize=50%\noffset=20%\n",
@@ -16,7 +16,7 @@ const SEEDS: [&str; 7] = [
     "[i]\ninclude inc.fio\nsize=${SIZE}\ncpus_allowed=0-1,3\nunified_rw_reporting=mixed\nkb_base=1000\nfilesize=4m-16m\nnrfiles=3\nfile_service_type=zipf:1.2:4\n",
 ];
 
-/// Pieces that turn up in the wrong place.
+/// Fragments that are inserted in wrong places.
 const PIECES: [&str; 24] = [
     "=",
     ":",
@@ -62,7 +62,7 @@ fn world(text: &str) -> Given {
     world.with_variable("SIZE", "4m").with_file("/dev/x", 1 << 30)
 }
 
-/// Everything that can be done with a command line that was taken.
+/// Does everything that can be done with an accepted command line.
 fn use_all(invocation: &Invocation) {
     assert!(!invocation.command().is_empty());
     let _ = invocation.describe();
@@ -93,7 +93,7 @@ fn the_seeds_are_right() {
         let arguments = ["a.fio".to_owned()];
         match Invocation::parse(&arguments, &world(seed)) {
             Ok(invocation) => use_all(&invocation),
-            // Files of /dev/y:z are not there, and percents of what is not there say nothing.
+            // The files of /dev/y:z do not exist, and a percentage of a missing file is unknown.
             Err(error) => panic!("{error}\n{seed}"),
         }
     }
@@ -102,7 +102,7 @@ fn the_seeds_are_right() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(400))]
 
-    /// An error names a place; what is taken can be used.
+    /// An error has a position; an accepted input can be used.
     #[test]
     fn nearly_right_job_files(text in mutated(), strict in any::<bool>()) {
         let mut arguments = vec!["a.fio".to_owned()];

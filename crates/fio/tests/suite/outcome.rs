@@ -1,4 +1,4 @@
-//! Outcomes of jobs made up from plain numbers, the same at each run.
+//! Made-up outcomes of jobs with simple numbers, the same in every run.
 
 use block::Span;
 use fio::{Given, Invocation};
@@ -7,7 +7,7 @@ use stats::run::Class;
 use stats::{Direction, TapeSlice, Track};
 use workload::job::EngineKind;
 
-/// What a command line comes to in a world without files; panics where it is wrong.
+/// Parses a command line in a world without files; panics if it is wrong.
 pub fn parsed(line: &str) -> Invocation {
     match Invocation::parse(&words(line), &Given::default()) {
         Ok(invocation) => invocation,
@@ -20,7 +20,7 @@ pub fn words(line: &str) -> Vec<String> {
     line.split(' ').filter(|word| !word.is_empty()).map(str::to_owned).collect()
 }
 
-/// One outcome for each job: it did 2000 requests of each of its directions in two seconds.
+/// One outcome for each job: 2000 requests of each of its directions in two seconds.
 pub fn outcomes(invocation: &Invocation) -> Vec<JobOutcome> {
     let outcome = |job: &fio::Job| {
         let spec = job.spec().unwrap();
@@ -79,7 +79,7 @@ pub fn outcomes(invocation: &Invocation) -> Vec<JobOutcome> {
     invocation.jobs.iter().map(outcome).collect()
 }
 
-/// 1 to 2000 µs once each, in two slices. A system call is handed over at once.
+/// 1 to 2000 µs once each, in two slices. A system call is submitted at once.
 fn figures(direction: Direction, block: u64, is_async: bool) -> Track {
     let mut figures = Track {
         ops: 2000,

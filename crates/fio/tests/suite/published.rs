@@ -1,5 +1,5 @@
-//! The command lines of two published documents, verbatim but for the path: a workshop on a cloud
-//! file system (eight invocations of one shape) and a set-up for quality of service (two).
+//! The command lines of two published documents, verbatim except for the path: a workshop on a
+//! cloud file system (eight calls of the same form) and a set-up for quality of service (two).
 
 use crate::outcome::{parsed, words};
 use block::{Bytes, Span};
@@ -40,7 +40,7 @@ fn the_workshops_eight_lines() {
             let spec = job.spec().unwrap();
             assert_eq!(files(job), [format!("/fsx/{name}.{number}.0")]);
             let JobPlace::Files(regions) = &spec.place else { panic!("{:?}", spec.place) };
-            // The size is each clone's own.
+            // Each clone has the whole size.
             assert_eq!(regions[0].size, Some(Amount::Bytes(Bytes(size))));
             let direction = if rw == "read" { Direction::Read } else { Direction::Write };
             assert_eq!((spec.reach.mix, spec.reach.order), (Mix::Only(direction), Order::Sequential { hole: 0 }));
@@ -57,7 +57,7 @@ const QOS: &str = "--name=IOPS-test-job --filename=/mnt/vol1/fiofile --size=16GB
                    --ioengine=libaio --iodepth=256 --runtime=120000 --numjobs=32 --time_based --group_reporting \
                    --name=IOPS-test-job --eta-newline=1";
 
-/// The second `--name` opens a job with nothing in it: it is left out and named, the first runs.
+/// The second `--name` opens an empty job, which is left out and reported; the first one runs.
 #[test]
 fn a_second_name_leaves_an_empty_job_out_and_says_what_was_meant() {
     let invocation = parsed(QOS);
@@ -86,13 +86,13 @@ fn a_second_name_leaves_an_empty_job_out_and_says_what_was_meant() {
     ] {
         assert!(plan[0].contains(part), "{part}: {}", plan[0]);
     }
-    // fio fails the second job and exits with 1: so does the strict mode, which is why it is named
-    // there too.
+    // fio fails the second job and exits with 1. Strict mode does the same and therefore lists the
+    // job there, too.
     let strict = parsed(&format!("--strict-fio {QOS}"));
     assert_eq!((strict.jobs.len(), strict.left_out[0].why.as_str()), (32, "you need to specify size="));
 }
 
-/// The same options in front of the only `--name` are defaults, and nothing is left out.
+/// The same options before the only `--name` are defaults, and nothing is left out.
 #[test]
 fn options_in_front_of_the_only_name_are_defaults() {
     let invocation =
@@ -104,8 +104,7 @@ fn options_in_front_of_the_only_name_are_defaults() {
     assert_eq!(invocation.jobs[0].options.pace.depth, 256);
 }
 
-/// A size that was forgotten elsewhere is an error before anything runs; a file that is there has
-/// its own.
+/// Otherwise a forgotten size is an error before anything runs. An existing file has its own size.
 #[test]
 fn a_forgotten_size_is_an_error() {
     let wrong = Invocation::parse(&words("--name=a --rw=read --filename=/f"), &Given::default()).unwrap_err();

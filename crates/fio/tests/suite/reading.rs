@@ -1,5 +1,5 @@
-//! fio's JSON read back: what was written is what is read, and what is nearly right is refused with
-//! its place or is a run.
+//! Reading fio's JSON: what was written is read unchanged, and a damaged document is refused with
+//! its position or is a consistent run.
 
 use crate::outcome::{outcomes, parsed};
 use fio::render::{Moment, Report};
@@ -26,8 +26,8 @@ fn document(invocation: &Invocation, bins: bool) -> String {
     if bins { report.json_plus() } else { report.json() }
 }
 
-/// Each job's counts, lengths and histograms come back; `json` has no histograms, and then nothing
-/// is made of percentiles.
+/// Each job's counts, lengths and histograms are read back. `json` has no histograms, and then no
+/// percentiles are derived.
 #[test]
 fn what_was_written_is_read() {
     let invocation = parsed(LINE);
@@ -44,7 +44,7 @@ fn what_was_written_is_read() {
             assert_eq!((cell.ops, cell.bytes, cell.measured), (track.ops, Some(track.bytes), outcome.measured));
             let (read, kept) = (cell.latency(Kind::Service).unwrap(), &track.service);
             assert_eq!((read.count(), read.min(), read.max()), (kept.count(), kept.min(), kept.max()));
-            // Both have buckets of 1/64 at most.
+            // Both have buckets of at most 1/64.
             let ratio = read.quantile(0.99).as_nanos() as f64 / kept.quantile(0.99).as_nanos() as f64;
             assert!((0.98..1.02).contains(&ratio), "{ratio}");
         }
@@ -68,7 +68,7 @@ fn what_is_wrong_is_told_with_its_place() {
         "clat_ns":{"min":5,"max":9,"mean":7.0,"bins":{"5":1,"9":1}}}}]}"#;
     let histogram = read_json(good).unwrap().cells[0].latency(Kind::Service).cloned().unwrap();
     assert_eq!((histogram.count(), histogram.mean().as_nanos()), (2, 7));
-    // Fio calls a bin by its middle, above the longest time in it.
+    // fio names a bin by its middle, which is above the longest time in it.
     let wide = good.replace("\"min\":5,\"max\":9,\"mean\":7.0", "\"min\":20,\"max\":11707,\"mean\":900.0");
     let wide = read_json(&wide.replace("\"5\":1,\"9\":1", "\"19\":1,\"11776\":1")).unwrap();
     let wide = wide.cells[0].latency(Kind::Service).unwrap();
@@ -90,7 +90,7 @@ fn what_is_wrong_is_told_with_its_place() {
     }
 }
 
-/// What every run holds: nothing counted twice, and no time outside of what was measured.
+/// Invariants of a run: nothing is counted twice, and no time is outside of the measuring.
 fn is_whole(run: &Run) {
     assert_eq!(run.points.len(), 1);
     for (number, _) in (0..).zip(&run.actors) {
@@ -101,7 +101,7 @@ fn is_whole(run: &Run) {
     }
 }
 
-/// Pieces that turn up in the wrong place.
+/// Fragments that are inserted in wrong places.
 const PIECES: [&str; 14] = [
     "\"",
     "{",
@@ -119,7 +119,7 @@ const PIECES: [&str; 14] = [
     "é",
 ];
 
-/// How many documents are tried: `cargo xtask soak import` says more.
+/// How many documents are tried; `cargo xtask soak import` sets more.
 fn documents() -> u32 {
     std::env::var("SEAWALL_DOCUMENTS").ok().and_then(|count| count.parse().ok()).unwrap_or(300)
 }
@@ -127,8 +127,8 @@ fn documents() -> u32 {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(documents()))]
 
-    /// Documents that were cut, changed or put together wrongly are refused with a line or are
-    /// whole runs.
+    /// Documents that were cut, changed or put together wrongly are refused with one line, or are
+    /// consistent runs.
     #[test]
     fn nearly_right_documents(
         edits in prop::collection::vec((any::<prop::sample::Index>(), 0usize..12, prop::sample::select(&PIECES[..])), 1..4)

@@ -1,5 +1,5 @@
-//! What people and programs read, as text that the repository keeps: `INSTA_UPDATE=always` renews
-//! it.
+//! Outputs for people and programs, compared as text in the repository; `INSTA_UPDATE=always`
+//! rewrites them.
 
 use crate::outcome::{outcomes, parsed};
 use block::Span;
@@ -7,14 +7,14 @@ use fio::Invocation;
 use fio::render::{Moment, Report};
 use stats::{Direction, Track};
 
-/// A mixed job at a rate and a flushed writer after it.
+/// A mixed job with a rate, followed by a writer with flushes.
 const LINE: &str = "--group_reporting --name=mix --rw=randrw --rwmixread=70 --bs=4k,8k --ioengine=io_uring --iodepth=4 \
                     --rate_iops=1000,500 --numjobs=2 --size=1g --directory=/data --runtime=2 --time_based --ramp_time=1 \
                     --name=log --stonewall --rw=write --bs=16k --size=64m --filename=/data/redo --fdatasync=1 \
                     --ioengine=sync --description=redo --continue_on_error=all --verify=crc32c --do_verify=0";
 
 fn report<'r>(invocation: &'r Invocation, outcomes: &'r [stats::job::JobOutcome]) -> Report<'r> {
-    // The version would change each snapshot with each release.
+    // The version would change all snapshots with each release.
     Report {
         invocation,
         outcomes,
@@ -57,7 +57,8 @@ fn terse() {
     insta::assert_snapshot!(settled(&report(&invocation, &outcomes(&invocation)).terse()));
 }
 
-/// A begun millisecond of measuring counts, as in fio: what moved can be divided by its time.
+/// A partial millisecond of measuring counts, as in fio, so that amounts can be divided by their
+/// time.
 #[test]
 fn what_moved_took_a_millisecond_at_least() {
     let invocation = parsed("--name=j --rw=write --bs=4k --size=1m");
@@ -70,12 +71,12 @@ fn what_moved_took_a_millisecond_at_least() {
     assert_eq!((job["write"]["runtime"].as_u64(), job["job_runtime"].as_u64()), (Some(1), Some(1)), "{job}");
     let normal = report.normal();
     assert!(normal.contains("/1msec)") && normal.contains("run=1-1msec"), "{normal}");
-    // Writes begin behind the five fields of the job and the 41 of reads; their fourth is this.
+    // Writes begin after five fields of the job and 41 of reads; this is their fourth.
     assert_eq!(report.terse().split(';').nth(5 + 41 + 3), Some("1"), "{}", report.terse());
 }
 
-/// All directions as one, in their place or behind them: the bytes of both stand where fio has
-/// them, and those of a direction stay its own.
+/// All directions combined, in their place or after them. The bytes of both are where fio has them,
+/// and those of each direction are unchanged.
 #[test]
 fn directions_as_one() {
     let line = "--name=j --rw=rw --bs=4k --ioengine=io_uring --size=1g";
@@ -131,8 +132,8 @@ fn plans_of_many_kinds() {
     assert_eq!(Span::from_secs(90).spoken(), "1 min 30 s");
 }
 
-/// fio's line of `steadystate`: rounds of 900 and 1100 are 10 % from their mean, and rise by 200.
-/// fio tells the slope only where the rule asks for it.
+/// fio's line for `steadystate`: rounds of 900 and 1100 differ from their mean by 10 % and rise by
+/// 200. fio prints the slope only if the rule uses it.
 #[test]
 fn steadiness_is_told_as_in_fio() {
     for (rule, criterion, slope) in [
@@ -153,8 +154,8 @@ fn steadiness_is_told_as_in_fio() {
     }
 }
 
-/// What fio-plot 1.2 looks up in a report, and a script that reads percentiles. (fio-plot itself
-/// draws our reports and logs; it needs the four options in the job's own.)
+/// What fio-plot 1.2 looks up in a report, and what a script that reads percentiles uses. fio-plot
+/// itself draws seawall's reports and logs; it needs the four options among the job's own.
 #[test]
 fn what_fio_plot_looks_up_is_there() {
     let line = "--name=iops --rw=randread --bs=4k --iodepth=4 --numjobs=2 --ioengine=io_uring --size=1m --group_reporting \
@@ -186,8 +187,8 @@ fn what_fio_plot_looks_up_is_there() {
     }
 }
 
-/// Percentiles of a report are within 1 % of the truth from 100 ns to 100 s: the values are spread
-/// evenly over the nine decades, so the p-th percentile is 100 ns × 10^(9p).
+/// Percentiles of a report are within 1 % of the true ones from 100 ns to 100 s. The values are
+/// spread evenly over nine decades, so the p-th percentile is 100 ns × 10^(9p).
 #[test]
 fn percentiles_are_true_from_a_hundred_nanoseconds_to_a_hundred_seconds() {
     const VALUES: u32 = 200_000;
