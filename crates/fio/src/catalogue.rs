@@ -81,7 +81,7 @@ impl Form {
             Form::Size => "size",
             Form::Time => "duration",
             Form::Fraction => "number with a fraction",
-            Form::Prefix => "beginning of a name",
+            Form::Prefix => "prefix of a name",
             Form::Text(_) => "text",
         }
     }
@@ -153,12 +153,12 @@ pub fn engine_options(engine: Engine) -> impl Iterator<Item = &'static Definitio
 }
 
 /// The replacement for an engine that fio has and seawall lacks.
-pub fn engine_instead_of(name: &str) -> Option<&'static str> {
-    target::ENGINES_MISSING.iter().find(|(names, _)| names.contains(&name)).map(|(_, instead)| *instead)
+pub fn engine_replacement(name: &str) -> Option<&'static str> {
+    target::MISSING_ENGINES.iter().find(|(names, _)| names.contains(&name)).map(|(_, instead)| *instead)
 }
 
 /// The replacement for an option that fio has and seawall lacks.
-pub fn instead_of(name: &str) -> Option<&'static str> {
+pub fn replacement(name: &str) -> Option<&'static str> {
     missing::OPTIONS.iter().find(|(names, _)| names.contains(&name)).map(|(_, instead)| *instead)
 }
 
@@ -185,7 +185,7 @@ mod tests {
         let mut seen = BTreeSet::new();
         let ours = all().flat_map(|d| std::iter::once(&d.name).chain(d.aliases)).copied();
         for name in ours.chain(missing().map(|(name, _)| name)) {
-            assert!(seen.insert(name), "{name} stands twice");
+            assert!(seen.insert(name), "{name} occurs twice");
         }
     }
 

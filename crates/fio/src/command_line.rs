@@ -197,7 +197,7 @@ mod tests {
         read(&arguments, &Given::default()).map_err(|error| error.to_string())
     }
 
-    fn said(line: &CommandLine) -> Vec<String> {
+    fn sections_of(line: &CommandLine) -> Vec<String> {
         let section = |section: &Section| {
             let settings = section.settings.iter().map(|setting| match &setting.value {
                 Some(value) => format!(" {}={value}", setting.option),
@@ -215,7 +215,7 @@ mod tests {
         );
         let line = line.unwrap();
         assert_eq!(
-            said(&line),
+            sections_of(&line),
             ["global: bs=4k", "x: runtime=60 time_based direct norandommap", "global: rw=read", "y:"]
         );
         assert_eq!(line.files, ["a.fio", "b.fio"]);
@@ -227,7 +227,7 @@ mod tests {
             "--name=x --eta-newline=1 --output-format=normal,json+,json --eta never --showcmd --section=a --section b",
         );
         let line = line.unwrap();
-        assert_eq!(said(&line), ["x:"]);
+        assert_eq!(sections_of(&line), ["x:"]);
         assert_eq!(line.flags.eta_newline, Some(Span::SECOND));
         assert_eq!(line.flags.formats, [Format::JsonPlus, Format::Normal]);
         assert_eq!((line.flags.eta, line.flags.action), (Eta::Never, Action::ShowCommand));
@@ -236,10 +236,10 @@ mod tests {
 
     #[test]
     fn a_flag_takes_0_or_1_and_nothing_else() {
-        assert_eq!(said(&line("--name=x --direct 1 --bs=4k").unwrap()), ["x: direct=1 bs=4k"]);
-        assert_eq!(said(&line("--name=x --direct a.fio").unwrap()), ["x: direct"]);
+        assert_eq!(sections_of(&line("--name=x --direct 1 --bs=4k").unwrap()), ["x: direct=1 bs=4k"]);
+        assert_eq!(sections_of(&line("--name=x --direct a.fio").unwrap()), ["x: direct"]);
         // fio takes whatever comes next.
-        assert_eq!(said(&line("--strict-fio --name=x --direct --bs=4k").unwrap()), ["x: direct=--bs=4k"]);
+        assert_eq!(sections_of(&line("--strict-fio --name=x --direct --bs=4k").unwrap()), ["x: direct=--bs=4k"]);
     }
 
     #[test]
@@ -261,7 +261,7 @@ mod tests {
 
     #[test]
     fn beginnings_of_names_are_strict_fio() {
-        assert_eq!(said(&line("--strict-fio --nam=x --ioeng=null").unwrap()), ["x: ioengine=null"]);
-        assert_eq!(said(&line("--nam=x").unwrap()), ["global: nam=x"]);
+        assert_eq!(sections_of(&line("--strict-fio --nam=x --ioeng=null").unwrap()), ["x: ioengine=null"]);
+        assert_eq!(sections_of(&line("--nam=x").unwrap()), ["global: nam=x"]);
     }
 }

@@ -3,8 +3,8 @@
 
 use crate::invocation::Invocation;
 use crate::job::{Job, STANDARD_INPUT};
-use crate::options::{Blocks, Engine, Options, Ways};
-use crate::trace::{Action, Playing};
+use crate::options::{Blocks, Directions, Engine, Options};
+use crate::trace::{Action, ReplayOptions};
 use block::{Bytes, Span};
 use stats::{Direction, PerDirection};
 use workload::job::{Amount, Distribution, Hash, WriteSync};
@@ -59,11 +59,11 @@ impl Job {
             return format!("{in_order} in order and {random} at random places");
         }
         let used = used(&self.options);
-        let said: Vec<String> = used.iter().map(|direction| sizes(pattern.blocks[*direction].as_ref())).collect();
-        if said.iter().all(|text| *text == said[0]) {
-            return said[0].clone();
+        let phrases: Vec<String> = used.iter().map(|direction| sizes(pattern.blocks[*direction].as_ref())).collect();
+        if phrases.iter().all(|text| *text == phrases[0]) {
+            return phrases[0].clone();
         }
-        let named = used.iter().zip(said).map(|(direction, text)| format!("{text} for {}s", direction.name()));
+        let named = used.iter().zip(phrases).map(|(direction, text)| format!("{text} for {}s", direction.name()));
         named.collect::<Vec<_>>().join(" and ")
     }
 
@@ -128,28 +128,28 @@ impl Job {
 
 /// The directions that occur.
 fn used(options: &Options) -> Vec<Direction> {
-    match options.pattern.kind.ways {
-        Ways::Only(direction) => vec![direction],
-        Ways::ReadWrite => vec![Direction::Read, Direction::Write],
-        Ways::TrimWrite => vec![Direction::Trim, Direction::Write],
+    match options.pattern.kind.directions {
+        Directions::Only(direction) => vec![direction],
+        Directions::ReadWrite => vec![Direction::Read, Direction::Write],
+        Directions::TrimWrite => vec![Direction::Trim, Direction::Write],
     }
 }
 
 /// A recording that is replayed, how fast, and on what.
 fn recorded(options: &Options, recording: &str) -> String {
-    let speed = match options.target.playing {
-        playing if playing.no_stall => "as fast as it goes".to_owned(),
-        playing if playing.speed_percent == 100 => "at its own times".to_owned(),
-        playing => format!("at {} % of its speed", playing.speed_percent),
+    let speed = match options.target.replay {
+        replay if replay.no_stall => "as fast as it goes".to_owned(),
+        replay if replay.speed_percent == 100 => "at its own times".to_owned(),
+        replay => format!("at {} % of its speed", replay.speed_percent),
     };
     let recording = if recording == STANDARD_INPUT { "on the standard input" } else { recording };
-    let mut said = vec![format!("the recording {recording} again, {speed}")];
-    let Playing { scale, align, skip, .. } = options.target.playing;
+    let mut phrases = vec![format!("the recording {recording} again, {speed}")];
+    let ReplayOptions { scale, align, skip, .. } = options.target.replay;
     if scale > 1 {
-        said.push(format!("its offsets divided by {scale}"));
+        phrases.push(format!("its offsets divided by {scale}"));
     }
     if align > 1 {
-        said.push(format!("its offsets rounded down to a multiple of {}", Bytes(align)));
+        phrases.push(format!("its offsets rounded down to a multiple of {}", Bytes(align)));
     }
     let kinds = [
         (Action::Read, "reads"),
@@ -159,10 +159,10 @@ fn recorded(options: &Options, recording: &str) -> String {
     ];
     let left_out: Vec<&str> = kinds.iter().filter(|(kind, _)| skip.has(*kind)).map(|(_, name)| *name).collect();
     if !left_out.is_empty() {
-        said.push(format!("without its {}", left_out.join(" and ")));
+        phrases.push(format!("without its {}", left_out.join(" and ")));
     }
-    said.extend(options.target.replay_redirect.as_ref().map(|place| format!("all of it on {place}")));
-    said.join(", ")
+    phrases.extend(options.target.replay_redirect.as_ref().map(|place| format!("all of it on {place}")));
+    phrases.join(", ")
 }
 
 fn kind(options: &Options) -> String {
@@ -175,22 +175,22 @@ fn kind(options: &Options) -> String {
         (false, Some(hole)) => ("sequential", format!(" with gaps of {}", Bytes(hole.unsigned_abs()))),
         (false, None) => ("sequential", String::new()),
     };
-    let ways = match pattern.kind.ways {
-        Ways::Only(direction) => format!("{}s", direction.name()),
-        Ways::ReadWrite => format!("reads and writes, {} : {}", pattern.read_percent, 100 - pattern.read_percent),
-        Ways::TrimWrite => "trims, each followed by a write".into(),
+    let directions = match pattern.kind.directions {
+        Directions::Only(direction) => format!("{}s", direction.name()),
+        Directions::ReadWrite => format!("reads and writes, {} : {}", pattern.read_percent, 100 - pattern.read_percent),
+        Directions::TrimWrite => "trims, each followed by a write".into(),
     };
-    format!("{order} {ways}{how}")
+    format!("{order} {directions}{how}")
 }
 
 /// The share of random requests that follow the previous request.
 fn in_order(options: &Options) -> String {
     let percents = &options.pattern.random_percent;
     let used = used(options);
-    let said = |direction: &Direction| format!("{} % of {}s", 100 - percents[*direction].min(100), direction.name());
+    let phrase = |direction: &Direction| format!("{} % of {}s", 100 - percents[*direction].min(100), direction.name());
     match percents[used[0]] {
         percent if used.iter().any(|direction| percents[*direction] != percent) => {
-            format!(", of which {} in order", used.iter().map(said).collect::<Vec<_>>().join(" and "))
+            format!(", of which {} in order", used.iter().map(phrase).collect::<Vec<_>>().join(" and "))
         }
         100.. => String::new(),
         percent => format!(", {} % of them in order", 100 - percent),
@@ -203,8 +203,8 @@ fn sizes(blocks: Option<&Blocks>) -> String {
         Some(Blocks::Fixed(size)) => Bytes(*size).to_string(),
         Some(Blocks::Range(least, most)) => format!("{} to {}", Bytes(*least), Bytes(*most)),
         Some(Blocks::Split(parts)) => {
-            let said = parts.iter().map(|(size, percent)| format!("{} ({percent} %)", Bytes(*size)));
-            said.collect::<Vec<_>>().join(", ")
+            let phrases = parts.iter().map(|(size, percent)| format!("{} ({percent} %)", Bytes(*size)));
+            phrases.collect::<Vec<_>>().join(", ")
         }
     }
 }
@@ -247,16 +247,16 @@ fn depth(options: &Options) -> String {
 
 fn pace(options: &Options) -> Vec<String> {
     let pace = &options.pace;
-    let mut said = Vec::new();
+    let mut phrases = Vec::new();
     let spacing = if pace.poisson { ", at random times (poisson)" } else { "" };
     let each = if options.course.numjobs > 1 { " for each clone" } else { "" };
     let used = used(options);
     let mut rate = |values: &PerDirection<Option<u64>>, unit: &dyn Fn(u64) -> String| {
         let given = used.iter().filter_map(|direction| values[*direction].map(|value| (direction, value)));
-        let said_each: Vec<String> =
+        let rates: Vec<String> =
             given.map(|(direction, value)| format!("{} of {}s", unit(value), direction.name())).collect();
-        if !said_each.is_empty() {
-            said.push(format!("due at {}{each}{spacing}", said_each.join(" and ")));
+        if !rates.is_empty() {
+            phrases.push(format!("due at {}{each}{spacing}", rates.join(" and ")));
         }
     };
     rate(&pace.rate, &|bytes| format!("{}/s", Bytes(bytes)));
@@ -268,19 +268,19 @@ fn pace(options: &Options) -> Vec<String> {
             Span::ZERO => String::new(),
             spin => format!(", {} of it busy", spin.spoken()),
         };
-        said.push(format!("a pause of {}{spin} after every {after}", think.time.spoken()));
+        phrases.push(format!("a pause of {}{spin} after every {after}", think.time.spoken()));
     }
     if pace.search.target > Span::ZERO {
         let (target, percent) = (pace.search.target.spoken(), pace.search.percent);
-        said.push(format!("looks for the highest depth with {percent} % within {target}"));
+        phrases.push(format!("looks for the highest depth with {percent} % within {target}"));
     }
     if pace.flow > 0 {
-        said.push(format!("weight {} in flow {}", pace.flow, pace.flow_id));
+        phrases.push(format!("weight {} in flow {}", pace.flow, pace.flow_id));
     }
     if let Some(most) = pace.latency_most {
-        said.push(format!("stops at a request above {}", most.spoken()));
+        phrases.push(format!("stops at a request above {}", most.spoken()));
     }
-    said
+    phrases
 }
 
 fn requests(count: u64) -> String {
@@ -288,25 +288,25 @@ fn requests(count: u64) -> String {
 }
 
 fn durability(options: &Options) -> Vec<String> {
-    let mut said = Vec::new();
+    let mut phrases = Vec::new();
     let flushes = &options.data.flushes;
     for (every, name) in [(flushes.fsync_every, "fsync"), (flushes.fdatasync_every, "fdatasync")] {
         if every > 0 {
-            said.push(format!(
+            phrases.push(format!(
                 "{name} after every {}",
                 if every == 1 { "write".into() } else { format!("{every} writes") }
             ));
         }
     }
     if flushes.at_end {
-        said.push("fsync at the end".into());
+        phrases.push("fsync at the end".into());
     }
     match options.target.write_sync {
         WriteSync::None => {}
-        WriteSync::Data => said.push("each write durable (O_DSYNC)".into()),
-        WriteSync::All => said.push("each write durable (O_SYNC)".into()),
+        WriteSync::Data => phrases.push("each write durable (O_DSYNC)".into()),
+        WriteSync::All => phrases.push("each write durable (O_SYNC)".into()),
     }
-    said
+    phrases
 }
 
 fn checks(options: &Options) -> Option<String> {
@@ -354,39 +354,39 @@ fn seed(options: &Options) -> Option<String> {
 
 fn ending(options: &Options, amount: Option<Amount>) -> String {
     let ending = &options.course.ending;
-    let mut said = Vec::new();
+    let mut phrases = Vec::new();
     match (ending.runtime, ending.time_based) {
-        (Some(runtime), true) => said.push(format!("runtime {}", runtime.spoken())),
-        (Some(runtime), false) => said.push(format!("until its size is done, at most {}", runtime.spoken())),
-        (None, _) => said.push("until its size is done".to_owned()),
+        (Some(runtime), true) => phrases.push(format!("runtime {}", runtime.spoken())),
+        (Some(runtime), false) => phrases.push(format!("until its size is done, at most {}", runtime.spoken())),
+        (None, _) => phrases.push("until its size is done".to_owned()),
     }
     match amount {
-        Some(Amount::Bytes(bytes)) => said.push(format!("{bytes} in all")),
-        Some(Amount::Percent(percent)) => said.push(format!("{percent} % in all")),
+        Some(Amount::Bytes(bytes)) => phrases.push(format!("{bytes} in all")),
+        Some(Amount::Percent(percent)) => phrases.push(format!("{percent} % in all")),
         None => {}
     }
     if let Some(most) = ending.requests {
         let is_repeated = ending.loops > 1 || (ending.time_based && ending.runtime.is_some());
         let each = if is_repeated { " a pass" } else { "" };
-        said.push(format!("at most {}{each}", if most == 1 { "1 request".into() } else { requests(most) }));
+        phrases.push(format!("at most {}{each}", if most == 1 { "1 request".into() } else { requests(most) }));
     }
     if ending.loops > 1 {
         let anew = if options.target.layout.renew { ", on new files each time" } else { "" };
-        said.push(format!("{} times{anew}", ending.loops));
+        phrases.push(format!("{} times{anew}", ending.loops));
     }
     if ending.ramp > Span::ZERO {
-        said.push(format!("the first {} not measured", ending.ramp.spoken()));
+        phrases.push(format!("the first {} not measured", ending.ramp.spoken()));
     }
     if options.course.steady.is_some() && options.course.steady_duration > Span::ZERO {
-        said.push(format!("or until steady over {}", options.course.steady_duration.spoken()));
+        phrases.push(format!("or until steady over {}", options.course.steady_duration.spoken()));
     }
     if let Some(earlier) = &options.course.wait_for {
-        said.push(format!("starts when {earlier} has ended"));
+        phrases.push(format!("starts when {earlier} has ended"));
     }
     let (least, most) = options.course.delay;
     if most > Span::ZERO {
         let delay = if least == most { least.spoken() } else { format!("{} to {}", least.spoken(), most.spoken()) };
-        said.push(format!("starts after {delay}"));
+        phrases.push(format!("starts after {delay}"));
     }
-    said.join(", ")
+    phrases.join(", ")
 }

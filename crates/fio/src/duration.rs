@@ -44,7 +44,7 @@ pub fn span(text: &str, bare: Bare, dialect: Dialect) -> Result<Span, String> {
     }
     let (digits, unit) = number::split(given);
     if digits.is_empty() {
-        return Err("is no duration; write a whole number with a unit, as in 60s, 500ms, 10m or 2h".into());
+        return Err("is not a duration; write a whole number with a unit, as in 60s, 500ms, 10m or 2h".into());
     }
     if unit.starts_with('.') && !dialect.strict_fio {
         return fraction(digits, &unit[1..], bare);
@@ -93,7 +93,7 @@ fn fraction(whole: &str, rest: &str, bare: Bare) -> Result<Span, String> {
     let places = digits.len() as u32;
     let number: u128 = match (1..=18).contains(&places) {
         true => format!("{whole}{digits}").parse().map_err(|_| "is more than 584 years".to_owned())?,
-        false => return Err("takes 1 to 18 digits behind the point".into()),
+        false => return Err("takes 1 to 18 digits after the point".into()),
     };
     let nanos = number.checked_mul(u128::from(factor)).map(|nanos| nanos / 10u128.pow(places));
     let nanos = nanos.and_then(|nanos| u64::try_from(nanos).ok());
@@ -132,17 +132,17 @@ mod tests {
     fn surprises_are_refused_with_the_fix() {
         for (text, fix) in [
             ("1.5sec", "unknown unit"),
-            ("1.", "digits behind the point"),
-            ("1.1234567890123456789", "digits behind the point"),
+            ("1.", "digits after the point"),
+            ("1.1234567890123456789", "digits after the point"),
             ("99999999999999999999.5d", "584 years"),
             ("5sec", "write 5s"),
             ("5min", "write 5m"),
             ("5x", "unknown unit"),
-            ("", "no duration"),
-            ("-1", "no duration"),
+            ("", "not a duration"),
+            ("-1", "not a duration"),
         ] {
-            let said = span(text, Bare::Micros, Dialect::default()).unwrap_err();
-            assert!(said.contains(fix), "{text}: {said}");
+            let message = span(text, Bare::Micros, Dialect::default()).unwrap_err();
+            assert!(message.contains(fix), "{text}: {message}");
         }
     }
 

@@ -89,7 +89,7 @@ pub enum Problem {
         example: String,
     },
     /// A line of a job file before the first section.
-    #[error("{0:?} stands before the first [section]; put [global] or [a-name] above it")]
+    #[error("{0:?} is before the first [section]; put [global] or [a-name] above it")]
     OutsideSection(String),
     /// The head of a section without its closing bracket.
     #[error("{0:?} begins a section and has no closing bracket; write [a-name]")]

@@ -23,7 +23,7 @@ pub fn whole(text: &str, factor: impl Fn(&str) -> Option<f64>) -> Result<u64, St
         return Err(format!("comes to {value}, which is not within 0 and 2^53"));
     }
     if value.fract() != 0.0 {
-        return Err(format!("comes to {value}, which is no whole number"));
+        return Err(format!("comes to {value}, which is not a whole number"));
     }
     Ok(value as u64)
 }
@@ -163,15 +163,15 @@ mod tests {
             ("(1", "not closed"),
             ("(1/0)", "zero"),
             ("(1%0)", "zero"),
-            ("(1/3)", "no whole number"),
+            ("(1/3)", "not a whole number"),
             ("(1-2)", "not within"),
             ("(9^99)", "not within"),
             ("(1)x", "unknown unit"),
             ("()", "missing"),
             ("(1) 2", "left over"),
         ] {
-            let said = value(text).unwrap_err();
-            assert!(said.contains(why), "{text}: {said}");
+            let message = value(text).unwrap_err();
+            assert!(message.contains(why), "{text}: {message}");
         }
         assert!(value(&"(".repeat(10_000)).unwrap_err().contains("deep"));
         assert!(value(&"-".repeat(10_000)).unwrap_err().contains("deep"));

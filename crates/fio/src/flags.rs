@@ -111,7 +111,7 @@ impl Default for Flags {
             bandwidth_log: false,
             readonly: false,
             sections: Vec::new(),
-            max_jobs: LEAST_MAX_JOBS,
+            max_jobs: MAX_JOBS_LEAST,
             aux_path: None,
             strict_fio: false,
             destroy_data: Vec::new(),
@@ -157,12 +157,12 @@ pub const FLAGS: &[Flag] = &[
         f.formats = vec![Format::Terse];
         Ok(())
     }),
-    flag("append-terse", None, "terse beside the other outputs", |f, _| {
+    flag("append-terse", None, "terse in addition to the other outputs", |f, _| {
         f.formats.push(Format::Terse);
         f.tidy_formats();
         Ok(())
     }),
-    flag("terse-version", Some("3"), "version of the terse output: 3 is there", |f, v| match v {
+    flag("terse-version", Some("3"), "version of the terse output; only 3 is there", |f, v| match v {
         "3" => {
             f.terse_version = 3;
             Ok(())
@@ -178,7 +178,7 @@ pub const FLAGS: &[Flag] = &[
         };
         Ok(())
     }),
-    flag("eta-newline", Some("10s"), "the status goes to a new line so often; a bare number is seconds", |f, v| {
+    flag("eta-newline", Some("10s"), "how often the status goes to a new line; a bare number is seconds", |f, v| {
         f.eta_newline = Some(seconds(f, v)?).filter(|span| *span > Span::ZERO);
         Ok(())
     }),
@@ -190,13 +190,13 @@ pub const FLAGS: &[Flag] = &[
     flag(
         "status-interval",
         Some("10s"),
-        "reports what was done until then so often; JSON has them in its one document",
+        "how often an interim report is made; JSON has all of them in one document",
         |f, v| {
             f.status_interval = Some(seconds(f, v)?).filter(|span| *span > Span::ZERO);
             if f.status_interval.is_some() { Ok(()) } else { Err("must be above 0".into()) }
         },
     ),
-    flag("bandwidth-log", None, "logs of all jobs' bandwidth together: agg-read_bw.log and its kin", |f, _| {
+    flag("bandwidth-log", None, "logs of the total bandwidth of all jobs: agg-read_bw.log and others", |f, _| {
         f.bandwidth_log = true;
         Ok(())
     }),
@@ -208,10 +208,10 @@ pub const FLAGS: &[Flag] = &[
         f.sections.push(v.to_owned());
         Ok(())
     }),
-    flag("max-jobs", Some("4096"), "most jobs, clones counted; no less than 4096", |f, v| {
+    flag("max-jobs", Some("4096"), "maximum number of jobs with their clones; at least 4096", |f, v| {
         let jobs: u32 = v.parse().ok().filter(|jobs| (1..=MAX_JOBS).contains(jobs)).ok_or_else(max_jobs_rule)?;
         // A smaller value is accepted and has no effect, as in fio.
-        f.max_jobs = jobs.max(LEAST_MAX_JOBS);
+        f.max_jobs = jobs.max(MAX_JOBS_LEAST);
         Ok(())
     }),
     flag("aux-path", Some("FOLDER"), "where the states of verified runs are kept", |f, v| {
@@ -242,12 +242,12 @@ pub const FLAGS: &[Flag] = &[
         f.action = Action::EngineHelp(Some(v).filter(|v| !v.is_empty()).map(str::to_owned));
         Ok(())
     }),
-    flag("warnings-fatal", None, "fio's warnings become errors; here they are errors already", |_, _| Ok(())),
+    flag("warnings-fatal", None, "fio's warnings become errors; here they always are", |_, _| Ok(())),
     flag("alloc-size", Some("16384"), "fio's shared memory; there is none here", |f, _| {
         f.notes.push("--alloc-size has no effect: there is no shared memory to size".into());
         Ok(())
     }),
-    flag("strict-fio", None, "copies fio where it surprises, as in 1.5M for 1 byte", |f, _| {
+    flag("strict-fio", None, "behaves like fio even where that is surprising: 1.5M is 1 byte", |f, _| {
         f.strict_fio = true;
         Ok(())
     }),
@@ -291,7 +291,7 @@ pub const MISSING: &[(&str, &str)] = &[
 ];
 
 /// How many jobs are allowed whatever `--max-jobs` is; the same limit as in fio.
-const LEAST_MAX_JOBS: u32 = 4096;
+const MAX_JOBS_LEAST: u32 = 4096;
 
 /// Maximum of `--max-jobs`, since each job is a thread.
 const MAX_JOBS: u32 = 65_536;

@@ -50,7 +50,7 @@ impl Invocation {
         if !matches!(invocation.flags.action, Action::Run | Action::ParseOnly | Action::ShowCommand) {
             return Ok(invocation);
         }
-        invocation.sections_are_there()?;
+        invocation.check_sections()?;
         invocation.unfold(world)?;
         Ok(invocation)
     }
@@ -66,7 +66,7 @@ impl Invocation {
         Ok(())
     }
 
-    fn sections_are_there(&self) -> Result<(), Error> {
+    fn check_sections(&self) -> Result<(), Error> {
         let sections = self.scripts.iter().filter(|script| script.file.is_some()).flat_map(|script| &script.sections);
         let there: Vec<&str> = sections.filter(|section| !section.is_global).map(|section| &*section.name).collect();
         match self.flags.sections.iter().find(|wanted| !there.contains(&wanted.as_str())) {

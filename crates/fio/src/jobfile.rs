@@ -102,16 +102,15 @@ impl Reader<'_> {
 
     fn head(&mut self, line: &str, mut place: Place) -> Result<(), Error> {
         place.section = None;
-        let (name, behind) =
+        let (name, rest) =
             line[1..].split_once(']').ok_or_else(|| Error::at(&place, Problem::SectionHead(line.to_owned())))?;
         let name = name.trim();
         if name.is_empty() {
             return Err(Error::at(&place, Problem::SectionName));
         }
-        let behind = behind.trim_start();
-        if !behind.is_empty() && !self.dialect.strict_fio {
-            let rule =
-                format!("{behind:?} stands behind a section's head and fio ignores it; give it a line of its own");
+        let rest = rest.trim_start();
+        if !rest.is_empty() && !self.dialect.strict_fio {
+            let rule = format!("{rest:?} follows a section's head, and fio ignores it; give it a line of its own");
             return Err(Error::at(&place, Problem::Rule(rule)));
         }
         // fio compares only the first six letters.
@@ -163,14 +162,14 @@ mod tests {
 
     fn sections(world: &Given) -> Result<Vec<String>, String> {
         let script = read("d/a.fio", world, Dialect::default()).map_err(|error| error.to_string())?;
-        let said = script.sections.iter().map(|section| {
+        let lines = script.sections.iter().map(|section| {
             let settings = section.settings.iter().map(|setting| match &setting.value {
                 Some(value) => format!("{}={value}", setting.option),
                 None => setting.option.clone(),
             });
             format!("{}: {}", section.name, settings.collect::<Vec<_>>().join(" "))
         });
-        Ok(said.collect())
+        Ok(lines.collect())
     }
 
     #[test]
@@ -184,12 +183,12 @@ mod tests {
 
     #[test]
     fn what_breaks_the_grammar_says_where() {
-        for (text, said) in [
-            ("rw=read", "d/a.fio:1: \"rw=read\" stands before the first [section]"),
+        for (text, message) in [
+            ("rw=read", "d/a.fio:1: \"rw=read\" is before the first [section]"),
             ("\n[x\n", "d/a.fio:2: \"[x\" begins a section"),
             ("[]\n", "a section needs a name"),
             ("[ ]\n", "a section needs a name"),
-            ("[x] y\n", "stands behind a section's head"),
+            ("[x] y\n", "follows a section's head"),
             ("[globals]\n", "fio takes [globals] for [global]"),
             ("[x]\nfilename=a#b\n", "d/a.fio:2 [x]: fio takes \"#b\" for a comment"),
             ("[x]\nsize=${A\n", "d/a.fio:2 [x]: \"${A\""),
@@ -199,7 +198,7 @@ mod tests {
         ] {
             let world = Given::default().with_text("d/a.fio", text).with_text("d/loop", "include loop");
             let error = sections(&world).unwrap_err();
-            assert!(error.contains(said), "{text:?}: {error}");
+            assert!(error.contains(message), "{text:?}: {error}");
         }
     }
 }

@@ -55,10 +55,10 @@ pub fn nfs_file(folder: &str, file: &str, end: Option<Bytes>) -> String {
     let file = file.replace('%', "%25").replace('?', "%3F");
     let has_size = query.split('&').any(|pair| pair.starts_with("size="));
     let end = end.filter(|_| !has_size).map(|end| format!("size={}", end.0));
-    let said = [query.to_owned(), end.unwrap_or_default()];
-    let said = said.iter().filter(|said| !said.is_empty()).map(String::as_str).collect::<Vec<_>>().join("&");
-    let mark = if said.is_empty() { "" } else { "?" };
-    format!("{}/{}{mark}{said}", path.trim_end_matches('/'), file.trim_start_matches('/'))
+    let pairs = [query.to_owned(), end.unwrap_or_default()];
+    let pairs = pairs.iter().filter(|pairs| !pairs.is_empty()).map(String::as_str).collect::<Vec<_>>().join("&");
+    let mark = if pairs.is_empty() { "" } else { "?" };
+    format!("{}/{}{mark}{pairs}", path.trim_end_matches('/'), file.trim_start_matches('/'))
 }
 
 /// The parts of a list; `\:` is a colon within a part.

@@ -29,7 +29,7 @@ pub fn whole(text: &str, dialect: Dialect) -> Result<u64, String> {
     }
     let (digits, unit) = split(unsigned);
     if digits.is_empty() {
-        return Err("is no number; write a whole number with a unit if need be, as in 4096 or 4k".into());
+        return Err("is not a number; write a whole number, with a unit if needed, as in 4096 or 4k".into());
     }
     let number: u64 = digits.parse().map_err(|_| "is more than 2^64 - 1".to_owned())?;
     let factor = if dialect.strict_fio {
@@ -188,15 +188,15 @@ mod tests {
             ("4 k", "unknown unit \" k\""),
             ("2*4k", "unknown unit"),
             ("-1", "negative"),
-            ("", "no number"),
-            ("k", "no number"),
+            ("", "not a number"),
+            ("k", "not a number"),
             ("99999999999999999999", "2^64"),
             ("99999999p", "2^64"),
             ("0x10k", "takes no unit"),
             ("0x", "no hexadecimal"),
         ] {
-            let said = ours(text).unwrap_err();
-            assert!(said.contains(fix), "{text}: {said}");
+            let message = ours(text).unwrap_err();
+            assert!(message.contains(fix), "{text}: {message}");
         }
     }
 

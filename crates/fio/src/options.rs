@@ -14,7 +14,7 @@ mod target;
 pub use course::{CourseOptions, Steady};
 pub use data::DataOptions;
 pub use pace::PaceOptions;
-pub use pattern::{Blocks, Kind, PatternOptions, Ways};
+pub use pattern::{Blocks, Directions, Kind, PatternOptions};
 pub use report::{LogOptions, ReportOptions, Unified};
 pub use target::{Engine, TargetOptions};
 

@@ -2,7 +2,7 @@
 
 use crate::error::{Error, Problem};
 use crate::job::Job;
-use crate::options::{Blocks, Engine, Options, Ways};
+use crate::options::{Blocks, Directions, Engine, Options};
 use block::{Bytes, Iops, Span};
 use stats::{Direction, PerDirection};
 use workload::Spacing;
@@ -85,10 +85,10 @@ impl Job {
 
     fn reach(&self) -> Result<Reach, Error> {
         let pattern = &self.options.pattern;
-        let mix = match pattern.kind.ways {
-            Ways::Only(direction) => Mix::Only(direction),
-            Ways::ReadWrite => Mix::ReadWrite { read_percent: pattern.read_percent },
-            Ways::TrimWrite => Mix::TrimThenWrite,
+        let mix = match pattern.kind.directions {
+            Directions::Only(direction) => Mix::Only(direction),
+            Directions::ReadWrite => Mix::ReadWrite { read_percent: pattern.read_percent },
+            Directions::TrimWrite => Mix::TrimThenWrite,
         };
         let order = match (pattern.kind.random, pattern.more) {
             (true, run) => Order::Random { run: run.unwrap_or(1) as u32, same: pattern.identical },
@@ -412,7 +412,7 @@ fn times(amount: Amount, number: u32) -> Amount {
 impl Options {
     /// Whether it changes stored data.
     pub fn changes_data(&self) -> bool {
-        self.pattern.kind.ways != Ways::Only(Direction::Read) && !self.data.verify_only
+        self.pattern.kind.directions != Directions::Only(Direction::Read) && !self.data.verify_only
     }
 }
 

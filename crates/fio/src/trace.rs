@@ -59,7 +59,7 @@ pub struct Trace {
 
 /// How a trace is replayed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Playing {
+pub struct ReplayOptions {
     /// fio's `replay_no_stall`: all requests in order, without waiting for their times.
     pub no_stall: bool,
     /// fio's `replay_time_scale`: 200 is twice as fast. Above zero.
@@ -134,10 +134,10 @@ pub enum TraceError {
     },
 }
 
-impl Default for Playing {
+impl Default for ReplayOptions {
     /// As recorded.
-    fn default() -> Playing {
-        Playing { no_stall: false, speed_percent: 100, scale: 1, align: 0, skip: Skips::default() }
+    fn default() -> ReplayOptions {
+        ReplayOptions { no_stall: false, speed_percent: 100, scale: 1, align: 0, skip: Skips::default() }
     }
 }
 
@@ -167,7 +167,7 @@ impl Trace {
     }
 
     /// The events to be replayed.
-    pub fn played(&self, how: Playing) -> impl Iterator<Item = Event> + '_ {
+    pub fn replayed(&self, how: ReplayOptions) -> impl Iterator<Item = Event> + '_ {
         self.events.iter().filter(move |event| !how.skip.has(event.action)).map(move |event| how.turn(*event))
     }
 
@@ -177,7 +177,7 @@ impl Trace {
     }
 }
 
-impl Playing {
+impl ReplayOptions {
     fn turn(self, event: Event) -> Event {
         let due = match (self.no_stall, u128::from(self.speed_percent.max(1))) {
             (true, _) => 0,
@@ -205,14 +205,15 @@ mod tests {
         let events = vec![event(1000, Action::Read, 81_920, 4096), event(3000, Action::Write, 12_288, 4096)];
         let trace = Trace { files: vec!["f".into()], events };
         assert_eq!(trace.length(), Span::from_millis(3));
-        let twice = Playing { speed_percent: 200, ..Playing::default() };
-        assert_eq!(trace.played(twice).map(|event| event.due.as_nanos()).collect::<Vec<_>>(), [500_000, 1_500_000]);
+        let twice = ReplayOptions { speed_percent: 200, ..ReplayOptions::default() };
+        assert_eq!(trace.replayed(twice).map(|event| event.due.as_nanos()).collect::<Vec<_>>(), [500_000, 1_500_000]);
         // 81 920 / 10 = 8192; 12 288 / 10 = 1228, rounded down to 0.
-        let smaller = Playing { no_stall: true, scale: 10, align: 4096, ..Playing::default() };
-        let played: Vec<_> = trace.played(smaller).map(|event| (event.due, event.at)).collect();
+        let smaller = ReplayOptions { no_stall: true, scale: 10, align: 4096, ..ReplayOptions::default() };
+        let played: Vec<_> = trace.replayed(smaller).map(|event| (event.due, event.at)).collect();
         assert_eq!(played, [(Time::ZERO, 8192), (Time::ZERO, 0)]);
-        let reads = Playing { skip: Skips::default().with(Skip::Write).with(Skip::Flush), ..Playing::default() };
-        assert_eq!(trace.played(reads).map(|event| event.action).collect::<Vec<_>>(), [Action::Read]);
+        let reads =
+            ReplayOptions { skip: Skips::default().with(Skip::Write).with(Skip::Flush), ..ReplayOptions::default() };
+        assert_eq!(trace.replayed(reads).map(|event| event.action).collect::<Vec<_>>(), [Action::Read]);
     }
 
     proptest! {

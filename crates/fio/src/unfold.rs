@@ -8,7 +8,7 @@ use crate::error::{Error, Problem};
 use crate::flags::{Action, Flags};
 use crate::job::Job;
 use crate::naming;
-use crate::options::{Engine, Options, Ways};
+use crate::options::{Directions, Engine, Options};
 use crate::script::{Script, Section, Setting};
 use crate::value::Value;
 use crate::world::World;
@@ -114,7 +114,7 @@ impl Unfolding<'_> {
         self.set(&mut own, &section.settings)?;
         own.options.course.stonewall |= waits;
         let name = own.options.name.clone().unwrap_or_else(|| section.name.clone());
-        over_nfs(&mut own.options);
+        use_nfs(&mut own.options);
         let job = Job {
             name,
             section: section.name.clone(),
@@ -126,9 +126,9 @@ impl Unfolding<'_> {
             given: own.given,
             place: section.place.clone(),
         };
-        self.waits_for_one(&job)
-            .and_then(|()| self.folders_are_there(&job))
-            .and_then(|()| self.processors_are_there(&job))
+        self.check_wait_for(&job)
+            .and_then(|()| self.check_folders(&job))
+            .and_then(|()| self.check_processors(&job))
             .map_err(|rule| Error::at(&job.place, Problem::Rule(rule)))?;
         if let Some(why) = self.size_missing(&job)? {
             self.found.left_out.push(LeftOut { name: job.name, why });
@@ -191,12 +191,12 @@ impl Unfolding<'_> {
     }
 
     /// A job can only wait for an earlier job, so no job waits for ever.
-    fn waits_for_one(&self, job: &Job) -> Result<(), String> {
+    fn check_wait_for(&self, job: &Job) -> Result<(), String> {
         let Some(name) = &job.options.course.wait_for else { return Ok(()) };
         let earlier = || self.found.jobs.iter().filter(|earlier| earlier.number == 0);
         match earlier().filter(|earlier| earlier.name == *name).count() {
             _ if *name == job.name => {
-                Err(format!("wait_for={name}: a job cannot wait for itself; name one that stands before it"))
+                Err(format!("wait_for={name}: a job cannot wait for itself; name an earlier job"))
             }
             0 if self.not_chosen.contains(name) => {
                 Err(format!("wait_for={name}: --section leaves that job out; choose it too, or drop wait_for"))
@@ -204,7 +204,7 @@ impl Unfolding<'_> {
             0 => {
                 let meant = nearest::to(name, earlier().map(|earlier| earlier.name.as_str()));
                 let meant = meant.map_or(String::new(), |meant| format!("; did you mean {meant}?"));
-                Err(format!("wait_for={name}: no job of that name stands before this one{meant}"))
+                Err(format!("wait_for={name}: no earlier job has that name{meant}"))
             }
             1 => Ok(()),
             jobs => Err(format!("wait_for={name}: {jobs} jobs have that name; give each its own")),
@@ -213,7 +213,7 @@ impl Unfolding<'_> {
 
     /// Folders within `directory` are created, but `directory` itself is not, because its name may
     /// be mistyped.
-    fn folders_are_there(&self, job: &Job) -> Result<(), String> {
+    fn check_folders(&self, job: &Job) -> Result<(), String> {
         if self.flags.action != Action::Run || !job.options.target.engine.has_files() {
             return Ok(());
         }
@@ -224,7 +224,7 @@ impl Unfolding<'_> {
         }
     }
 
-    fn processors_are_there(&self, job: &Job) -> Result<(), String> {
+    fn check_processors(&self, job: &Job) -> Result<(), String> {
         if self.flags.action != Action::Run {
             return Ok(());
         }
@@ -265,8 +265,7 @@ impl Unfolding<'_> {
         }
         if is_afterthought {
             let again = self.found.jobs.iter().any(|earlier| earlier.name == job.name);
-            let meant =
-                if again { "one --name, in front of all options of the job" } else { "its size and file behind it" };
+            let meant = if again { "one --name, before all options of the job" } else { "its size and file after it" };
             return Ok(Some(format!(
                 "every --name opens a new job, and this one has neither size nor file; probably meant: {meant}. \
                  Left out (fio fails it, runs the others and exits with 1)"
@@ -332,7 +331,7 @@ impl Unfolding<'_> {
 }
 
 fn definition(option: &str) -> Result<&'static Definition, Problem> {
-    catalogue::find(option).ok_or_else(|| match catalogue::instead_of(option) {
+    catalogue::find(option).ok_or_else(|| match catalogue::replacement(option) {
         Some(instead) => Problem::NotHere { option: option.to_owned(), instead: instead.to_owned() },
         None => {
             let nearest = catalogue::nearest_to(option).or_else(|| command_line::nearest_flag(option));
@@ -363,7 +362,7 @@ fn check_uri(job: &Job) -> Result<(), Problem> {
             Err(Problem::Rule("ioengine=nbd needs uri=…, as in uri=nbd+unix:///disk?socket=pool.sock".into()))
         }
         Engine::Nbd if is_joined => {
-            Err(Problem::Rule(format!("ioengine=nbd loads one export, got uri={given}; say ioengine=joined")))
+            Err(Problem::Rule(format!("ioengine=nbd loads one export, got uri={given}; use ioengine=joined")))
         }
         Engine::Nfs => check_nfs(job),
         Engine::Joined if !is_joined => Err(Problem::Rule(format!(
@@ -380,7 +379,7 @@ fn check_nfs(job: &Job) -> Result<(), Problem> {
     if !folder.starts_with("nfs://") {
         Err(Problem::Rule("ioengine=nfs needs nfs_url=…, as in nfs_url=nfs://host/vol1?nconnect=16".into()))
     } else if files != 1 {
-        Err(Problem::Rule(format!("ioengine=nfs loads one file a job, got {files}; say numjobs={files}")))
+        Err(Problem::Rule(format!("ioengine=nfs loads one file a job, got {files}; use numjobs={files}")))
     } else {
         Ok(())
     }
@@ -388,7 +387,7 @@ fn check_nfs(job: &Job) -> Result<(), Problem> {
 
 /// A directory on an NFS server is loaded by seawall's own client, whichever engine was given for
 /// files.
-fn over_nfs(options: &mut Options) {
+fn use_nfs(options: &mut Options) {
     let target = &mut options.target;
     let folder = target.directory.take_if(|folder| folder.starts_with("nfs://"));
     let Some(folder) = folder else { return };
@@ -404,7 +403,7 @@ fn over_nfs(options: &mut Options) {
 fn check(job: &Job, flags: &Flags) -> Result<(), Problem> {
     let options = &job.options;
     let rule = |text: String| Err(Problem::Rule(text));
-    if flags.readonly && options.pattern.kind.ways != Ways::Only(Direction::Read) {
+    if flags.readonly && options.pattern.kind.directions != Directions::Only(Direction::Read) {
         return rule("writes, and --readonly was given".into());
     }
     check_uri(job)?;
@@ -428,9 +427,10 @@ fn check(job: &Job, flags: &Flags) -> Result<(), Problem> {
     if options.target.engine == Engine::Space && options.data.verify.is_some() {
         return rule("has verify with ioengine=falloc, which writes no data that could be checked".into());
     }
-    let only_reads = options.pattern.kind.ways == Ways::Only(Direction::Read);
+    let only_reads = options.pattern.kind.directions == Directions::Only(Direction::Read);
     let has_size = options.target.size.is_some() || options.target.filesize.is_some();
-    let in_order = !options.pattern.kind.random && options.pattern.kind.ways == Ways::Only(Direction::Write);
+    let in_order =
+        !options.pattern.kind.random && options.pattern.kind.directions == Directions::Only(Direction::Write);
     if options.target.layout.until_full && !has_size && !only_reads && !in_order {
         return rule(
             "fill_device without size=… goes on until there is no space left, in order; it needs rw=write, or rw=read of \
@@ -440,7 +440,8 @@ fn check(job: &Job, flags: &Flags) -> Result<(), Problem> {
     }
     if options.data.state_load && options.data.trims.percent > 0 {
         return rule(
-            "has verify_state_load beside trim_percentage, and the state does not tell what was trimmed".into(),
+            "has verify_state_load together with trim_percentage, but the state does not record what was trimmed"
+                .into(),
         );
     }
     check_pieces(job).and_then(|()| check_headers(job)).map_err(Problem::Rule)?;

@@ -12,9 +12,9 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.course.numjobs = v.count(1)?;
         Ok(())
     }),
-    option("thread", Form::Flag, "threads in place of processes; here always threads", |_, v| v.flag().map(drop))
+    option("thread", Form::Flag, "threads instead of processes; here always", |_, v| v.flag().map(drop))
         .also(&["threads"]),
-    option("stonewall", Form::Flag, "starts after all jobs before it ended, and begins a group", |o, v| {
+    option("stonewall", Form::Flag, "starts when all jobs before it have ended, and begins a group", |o, v| {
         o.course.stonewall = v.flag()?;
         Ok(())
     })
@@ -23,38 +23,38 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.course.new_group = v.flag()?;
         Ok(())
     }),
-    option("wait_for", Form::Text("writer"), "starts after all jobs of this name ended", |o, v| {
+    option("wait_for", Form::Text("writer"), "starts when all jobs of this name have ended", |o, v| {
         o.course.wait_for = Some(v.text().to_owned());
         Ok(())
     }),
-    option("startdelay", Form::Text("5s-10s"), "starts so much later; a range is drawn from", |o, v| {
+    option("startdelay", Form::Text("5s-10s"), "delay of the start; of a range, a random one", |o, v| {
         o.course.delay = v.range(|v| v.span(Bare::Seconds))?;
         Ok(())
     }),
-    option("runtime", Form::Time, "ends after so long; a bare number is seconds", |o, v| {
+    option("runtime", Form::Time, "ends after this time; a bare number is seconds", |o, v| {
         let runtime = v.span(Bare::Seconds)?;
         o.course.ending.runtime = (runtime > Span::ZERO).then_some(runtime);
         Ok(())
     })
     .also(&["timeout"]),
-    option("time_based", Form::Flag, "begins anew when done, until runtime is over", |o, v| {
+    option("time_based", Form::Flag, "starts again when done, until runtime is over", |o, v| {
         o.course.ending.time_based = v.flag()?;
         Ok(())
     }),
-    option("ramp_time", Form::Time, "runs so long before it is measured; a bare number is seconds", |o, v| {
+    option("ramp_time", Form::Time, "time before measuring begins; a bare number is seconds", |o, v| {
         o.course.ending.ramp = v.span(Bare::Seconds)?;
         Ok(())
     }),
-    option("loops", Form::Whole, "does the whole so many times", |o, v| {
+    option("loops", Form::Whole, "number of passes", |o, v| {
         o.course.ending.loops = v.count(1)?;
         Ok(())
     }),
-    option("number_ios", Form::Whole, "a pass ends after so many requests", |o, v| {
+    option("number_ios", Form::Whole, "a pass ends after this many requests", |o, v| {
         let requests = v.whole(0, u64::MAX)?;
         o.course.ending.requests = (requests > 0).then_some(requests);
         Ok(())
     }),
-    option("exitall", Form::Flag, "its end ends the jobs of its group, or those that exit_what says", |o, v| {
+    option("exitall", Form::Flag, "its end also ends the jobs of its group, or those of exit_what", |o, v| {
         o.course.exitall = v.flag()?;
         Ok(())
     }),
@@ -72,7 +72,7 @@ pub(super) const OPTIONS: &[Definition] = &[
         Ok(())
     })
     .also(&["ss_dur"]),
-    option("steadystate_ramp_time", Form::Time, "nothing counts as steady before it; bare: seconds", |o, v| {
+    option("steadystate_ramp_time", Form::Time, "time before steadiness is judged; bare: seconds", |o, v| {
         o.course.steady_ramp = v.span(Bare::Seconds)?;
         Ok(())
     })
@@ -100,15 +100,10 @@ pub(super) const OPTIONS: &[Definition] = &[
         "where buffers are: default, local, prefer:N, bind:N, interleave:N",
         memory,
     ),
-    option(
-        "sqthread_poll",
-        Form::Flag,
-        "a thread of the kernel looks for requests, which spares system calls",
-        |o, v| {
-            o.course.kernel_polls = v.flag()?;
-            Ok(())
-        },
-    ),
+    option("sqthread_poll", Form::Flag, "a kernel thread polls for requests, which saves system calls", |o, v| {
+        o.course.kernel_polls = v.flag()?;
+        Ok(())
+    }),
     option("sqthread_poll_cpu", Form::Whole, "the processor of that thread", |o, v| {
         o.course.kernel_polls_on = Some(v.whole(0, CPU_MAX)? as u32);
         Ok(())
@@ -142,15 +137,15 @@ pub(super) const OPTIONS: &[Definition] = &[
     option("mem", Form::Text("malloc"), "where buffers come from", |o, v| {
         let words = ["malloc", "shm", "mmap", "shmhuge", "mmaphuge", "mmapshared"].map(|word| (word, ()));
         v.choice(&words)?;
-        o.note("mem has no effect: buffers are one mapping, registered with the kernel where it lets us");
+        o.note("mem has no effect: buffers are one mapping, registered with the kernel if it allows that");
         Ok(())
     })
     .also(&["iomem"]),
-    option("mem_align", Form::Size, "alignment of buffers; here a page at least", |_, v| {
+    option("mem_align", Form::Size, "alignment of buffers; here at least a page", |_, v| {
         v.whole(0, 4096).map(drop).map_err(|_| "buffers are aligned to 4096 bytes; write 4096 or leave it out".into())
     })
     .also(&["iomem_align"]),
-    option("fixedbufs", Form::Flag, "registers buffers with the kernel; here always, where it lets us", |_, v| {
+    option("fixedbufs", Form::Flag, "registers buffers with the kernel; here always, if it allows that", |_, v| {
         v.flag().map(drop)
     }),
     option("registerfiles", Form::Flag, "registers files with the kernel; here always", |_, v| v.flag().map(drop)),

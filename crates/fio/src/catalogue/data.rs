@@ -10,27 +10,27 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.data.zero = v.flag()?;
         Ok(())
     }),
-    option("refill_buffers", Form::Flag, "fills the buffer anew for each write", |o, v| {
+    option("refill_buffers", Form::Flag, "fills the buffer again for each write", |o, v| {
         o.data.content.refill = v.flag()?;
         Ok(())
     }),
-    option("scramble_buffers", Form::Bool, "changes a few bytes of a buffer that is used again", |o, v| {
+    option("scramble_buffers", Form::Bool, "changes a few bytes of a reused buffer", |o, v| {
         o.data.content.scramble = v.flag()?;
         Ok(())
     }),
-    option("buffer_pattern", Form::Text("0xdeadbeef"), "bytes that are written over and over", |o, v| {
+    option("buffer_pattern", Form::Text("0xdeadbeef"), "bytes that are repeated in the data", |o, v| {
         o.data.pattern = Some(pattern(v)?);
         Ok(())
     }),
-    option("buffer_compress_percentage", Form::Whole, "how many of a hundred bytes a compressor can save", |o, v| {
+    option("buffer_compress_percentage", Form::Whole, "percentage of bytes that compression can save", |o, v| {
         o.data.content.compress_percent = Some(v.percent()?);
         Ok(())
     }),
-    option("buffer_compress_chunk", Form::Size, "the part in which compressibility is met", |o, v| {
+    option("buffer_compress_chunk", Form::Size, "the unit that has this compressibility", |o, v| {
         o.data.content.compress_chunk = v.count(0)?;
         Ok(())
     }),
-    option("dedupe_percentage", Form::Whole, "how many of a hundred blocks are copies of earlier ones", |o, v| {
+    option("dedupe_percentage", Form::Whole, "percentage of blocks that are copies of earlier ones", |o, v| {
         o.data.content.dedupe_percent = Some(v.percent()?);
         Ok(())
     }),
@@ -51,7 +51,7 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.data.dedupe_global = v.flag()?;
         Ok(())
     }),
-    option("verify", Form::Text("crc32c"), "how what is read back is checked", verify),
+    option("verify", Form::Text("crc32c"), "how data read back is checked", verify),
     option("do_verify", Form::Bool, "reads back after writing", |o, v| {
         o.data.verify_not_now = !v.flag()?;
         Ok(())
@@ -60,7 +60,7 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.data.verify_pattern = Some(pattern(v)?);
         Ok(())
     }),
-    option("verify_interval", Form::Size, "each so many bytes of a block have a header of their own", |o, v| {
+    option("verify_interval", Form::Size, "each piece of this size in a block has its own header", |o, v| {
         o.data.verify_interval = v.count(HEADER_BYTES_MIN)?;
         Ok(())
     }),
@@ -72,20 +72,15 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.data.verify_fatal = v.flag()?;
         Ok(())
     }),
-    option("verify_backlog", Form::Whole, "checks after so many writes already", |o, v| {
+    option("verify_backlog", Form::Whole, "checks after every so many writes", |o, v| {
         o.data.verify_backlog = v.whole(0, u64::MAX)?;
         Ok(())
     }),
-    option(
-        "verify_backlog_batch",
-        Form::Whole,
-        "checks so many of them, the oldest first; all where it is 0",
-        |o, v| {
-            o.data.verify_backlog_batch = v.whole(0, u64::MAX)?;
-            Ok(())
-        },
-    ),
-    option("verify_offset", Form::Text("512"), "where in its interval the header stands", |o, v| {
+    option("verify_backlog_batch", Form::Whole, "how many of them are checked at a time; 0 means all", |o, v| {
+        o.data.verify_backlog_batch = v.whole(0, u64::MAX)?;
+        Ok(())
+    }),
+    option("verify_offset", Form::Text("512"), "offset of the header in its interval", |o, v| {
         o.data.verify_offset = match v.size()? {
             0 => 0,
             at => u32::try_from(at).ok().filter(|at| *at >= HEADER_BYTES).ok_or_else(|| {
@@ -94,20 +89,15 @@ pub(super) const OPTIONS: &[Definition] = &[
         };
         Ok(())
     }),
-    option(
-        "trim_percentage",
-        Form::Whole,
-        "how many of a hundred written blocks are trimmed before checking",
-        |o, v| {
-            o.data.trims.percent = v.percent()?;
-            Ok(())
-        },
-    ),
+    option("trim_percentage", Form::Whole, "percentage of written blocks that are trimmed before checking", |o, v| {
+        o.data.trims.percent = v.percent()?;
+        Ok(())
+    }),
     option("trim_verify_zero", Form::Bool, "checks that trimmed blocks read as zeroes", |o, v| {
         o.data.trims.expect_zeroes = v.flag()?;
         Ok(())
     }),
-    option("trim_backlog", Form::Whole, "trims after so many writes already", |o, v| {
+    option("trim_backlog", Form::Whole, "trims after every so many writes", |o, v| {
         o.data.trims.backlog = v.whole(0, u64::MAX)?;
         Ok(())
     }),
@@ -129,11 +119,11 @@ pub(super) const OPTIONS: &[Definition] = &[
         }
         Ok(())
     }),
-    option("verify_state_save", Form::Bool, "leaves a file that says how far writing came", |o, v| {
+    option("verify_state_save", Form::Bool, "leaves a file with the number of writes made", |o, v| {
         o.data.state_save = v.flag()?;
         Ok(())
     }),
-    option("verify_state_load", Form::Bool, "verify_only expects what that file says, and no more", |o, v| {
+    option("verify_state_load", Form::Bool, "verify_only expects only the writes that this file counts", |o, v| {
         o.data.state_load = v.flag()?;
         Ok(())
     }),
@@ -143,11 +133,11 @@ pub(super) const OPTIONS: &[Definition] = &[
         }
         Ok(())
     }),
-    option("fsync", Form::Whole, "fsync after so many writes", |o, v| {
+    option("fsync", Form::Whole, "fsync after every so many writes", |o, v| {
         o.data.flushes.fsync_every = v.count(0)?;
         Ok(())
     }),
-    option("fdatasync", Form::Whole, "fdatasync after so many writes", |o, v| {
+    option("fdatasync", Form::Whole, "fdatasync after every so many writes", |o, v| {
         o.data.flushes.fdatasync_every = v.count(0)?;
         Ok(())
     }),
@@ -159,7 +149,7 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.data.flushes.on_close = v.flag()?;
         Ok(())
     }),
-    option("continue_on_error", Form::Text("io"), "kinds of requests after whose EIO a job goes on", |o, v| {
+    option("continue_on_error", Form::Text("io"), "kinds of requests whose EIO does not end the job", |o, v| {
         let words = [
             ("none", (false, false, false)),
             ("0", (false, false, false)),
@@ -176,10 +166,15 @@ pub(super) const OPTIONS: &[Definition] = &[
         (forgive.read, forgive.write, forgive.verify) = (read, write, verify);
         Ok(())
     }),
-    option("ignore_error", Form::Text("EIO:ENOSPC"), "error numbers a job goes on after: reads,writes,checks", ignored),
-    option("error_dump", Form::Bool, "tells failures that a job goes on after; here always", |o, v| {
+    option(
+        "ignore_error",
+        Form::Text("EIO:ENOSPC"),
+        "error numbers that do not end the job: reads,writes,checks",
+        ignored,
+    ),
+    option("error_dump", Form::Bool, "reports failures that did not end the job; here always", |o, v| {
         if !v.flag()? {
-            o.note("error_dump=0 has no effect: failures are told by kind in every report, once");
+            o.note("error_dump=0 has no effect: failures are reported by kind");
         }
         Ok(())
     }),
@@ -276,14 +271,14 @@ fn pattern(v: Value<'_>) -> Result<Pattern, Rule> {
     let mut rest = v.text();
     let mut pattern = Pattern::default();
     while !rest.is_empty() {
-        rest = if let Some(behind) = rest.strip_prefix("%o") {
+        rest = if let Some(after) = rest.strip_prefix("%o") {
             pattern.offsets_at.push(pattern.bytes.len() as u32);
             pattern.bytes.extend([0; 8]);
-            behind
+            after
         } else if let Some(text) = rest.strip_prefix('"') {
-            let (text, behind) = text.split_once('"').ok_or("a text in a pattern ends with a quotation mark")?;
+            let (text, after) = text.split_once('"').ok_or("a text in a pattern ends with a quotation mark")?;
             pattern.bytes.extend(text.as_bytes());
-            behind
+            after
         } else if let Some(hex) = rest.strip_prefix("0x").or_else(|| rest.strip_prefix("0X")) {
             let end = hex.find(|c: char| !c.is_ascii_hexdigit()).unwrap_or(hex.len());
             pattern.bytes.extend(hexadecimal(&hex[..end])?);
@@ -305,7 +300,7 @@ fn pattern(v: Value<'_>) -> Result<Pattern, Rule> {
 /// byte of its own.
 fn hexadecimal(digits: &str) -> Result<Vec<u8>, Rule> {
     if digits.is_empty() {
-        return Err("a hexadecimal pattern needs digits behind 0x".into());
+        return Err("a hexadecimal pattern needs digits after 0x".into());
     }
     let odd = digits.len() % 2;
     let (first, pairs) = digits.split_at(odd);

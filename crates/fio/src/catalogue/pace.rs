@@ -20,7 +20,7 @@ pub(super) const OPTIONS: &[Definition] = &[
         },
     )
     .also(&["iodepth_batch_submit"]),
-    option("iodepth_batch_complete_min", Form::Whole, "ends awaited at once; 0 only looks", |o, v| {
+    option("iodepth_batch_complete_min", Form::Whole, "completions to wait for at once; 0 only polls", |o, v| {
         o.pace.complete_least = v.whole(0, DEPTH_MAX)? as u32;
         Ok(())
     })
@@ -28,18 +28,23 @@ pub(super) const OPTIONS: &[Definition] = &[
     option(
         "iodepth_batch_complete_max",
         Form::Whole,
-        "most ends taken at once; seawall takes all that are there",
+        "maximum completions taken at once; seawall takes all there are",
         |o, v| {
             v.whole(0, DEPTH_MAX)?;
             o.note("iodepth_batch_complete_max has no effect: all ends that are there are taken at once");
             Ok(())
         },
     ),
-    option("iodepth_low", Form::Whole, "once the depth was reached, waits until so few are in flight", |o, v| {
-        let low = v.whole(0, DEPTH_MAX)? as u32;
-        o.pace.refill_below = (low > 0).then_some(low);
-        Ok(())
-    }),
+    option(
+        "iodepth_low",
+        Form::Whole,
+        "once the depth was reached, waits until only this many are in flight",
+        |o, v| {
+            let low = v.whole(0, DEPTH_MAX)? as u32;
+            o.pace.refill_below = (low > 0).then_some(low);
+            Ok(())
+        },
+    ),
     option("io_submit_mode", Form::Text("inline"), "who makes requests", |o, v| {
         if v.choice(&[("inline", false), ("offload", true)])? {
             o.note("io_submit_mode=offload has no effect: a rate never waits for what is in flight here");
@@ -66,7 +71,7 @@ pub(super) const OPTIONS: &[Definition] = &[
     option(
         "rate_cycle",
         Form::Time,
-        "the time over which rate_min is looked at; a bare number is milliseconds",
+        "the time over which rate_min is checked; a bare number is milliseconds",
         |o, v| {
             o.pace.rate_cycle = v.span(Bare::Millis)?;
             Ok(())
@@ -77,7 +82,7 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.pace.poisson = v.choice(&[("linear", false), ("poisson", true)])?;
         Ok(())
     }),
-    option("rate_ignore_thinktime", Form::Bool, "what a rate missed in a pause is not made up for", |o, v| {
+    option("rate_ignore_thinktime", Form::Bool, "requests missed during a pause are not made up for", |o, v| {
         o.pace.think.forgets_rate = v.flag()?;
         Ok(())
     }),
@@ -106,22 +111,27 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.pace.think.work_time = v.span(Bare::Seconds)?;
         Ok(())
     }),
-    option("latency_target", Form::Time, "looks for the highest depth that keeps it; bare: microseconds", |o, v| {
-        o.pace.search.target = v.span(Bare::Micros)?;
-        Ok(())
-    }),
+    option(
+        "latency_target",
+        Form::Time,
+        "searches for the highest depth within this latency; bare: microseconds",
+        |o, v| {
+            o.pace.search.target = v.span(Bare::Micros)?;
+            Ok(())
+        },
+    ),
     option("latency_window", Form::Time, "how long each depth is tried; a bare number is microseconds", |o, v| {
         o.pace.search.window = v.span(Bare::Micros)?;
         Ok(())
     }),
-    option("latency_percentile", Form::Fraction, "how many of a hundred requests must keep it", |o, v| {
+    option("latency_percentile", Form::Fraction, "percentage of requests that must be within it", |o, v| {
         o.pace.search.percent = v.fraction()?;
         match o.pace.search.percent {
             percent if percent > 0.0 && percent <= 100.0 => Ok(()),
             _ => Err("lies above 0 and is at most 100".into()),
         }
     }),
-    option("latency_run", Form::Bool, "goes on at the depth that was found", |o, v| {
+    option("latency_run", Form::Bool, "continues at the depth that was found", |o, v| {
         o.pace.search.goes_on = v.flag()?;
         Ok(())
     }),
@@ -141,7 +151,7 @@ pub(super) const OPTIONS: &[Definition] = &[
     option(
         "flow_sleep",
         Form::Time,
-        "a job ahead of its flow looks again after so long; a bare number is microseconds",
+        "how long a job ahead of its flow pauses; a bare number is microseconds",
         |o, v| {
             o.pace.flow_sleep = v.span(Bare::Micros)?;
             Ok(())

@@ -1,22 +1,22 @@
 //! Options of what a job requests: directions, order, block sizes, distributions.
 
 use super::{Definition, Form, option};
-use crate::options::{Blocks, Kind, Options, Triple, Ways};
+use crate::options::{Blocks, Directions, Kind, Options, Triple};
 use crate::value::{Rule, Value};
 use stats::{Direction, PerDirection};
 use workload::job::{Amount, Distribution, Zone};
 
 pub(super) const OPTIONS: &[Definition] = &[
     option("rw", Form::Text("randread:8"), "directions and order", kind).also(&["readwrite"]),
-    option("rw_sequencer", Form::Text("identical"), "what the number behind rw means", |o, v| {
+    option("rw_sequencer", Form::Text("identical"), "meaning of the number after rw", |o, v| {
         o.pattern.identical = v.choice(&[("sequential", false), ("identical", true)])?;
         Ok(())
     }),
-    option("rwmixread", Form::Whole, "how many of a hundred requests read, in a mix", |o, v| {
+    option("rwmixread", Form::Whole, "percentage of reads in a mix", |o, v| {
         o.pattern.read_percent = v.percent()?;
         Ok(())
     }),
-    option("rwmixwrite", Form::Whole, "how many of a hundred requests write, in a mix", |o, v| {
+    option("rwmixwrite", Form::Whole, "percentage of writes in a mix", |o, v| {
         o.pattern.read_percent = 100 - v.percent()?;
         Ok(())
     }),
@@ -50,12 +50,12 @@ pub(super) const OPTIONS: &[Definition] = &[
             Ok(())
         },
     ),
-    option("bs_unaligned", Form::Flag, "sizes of a range need not be multiples of its least", |o, v| {
+    option("bs_unaligned", Form::Flag, "sizes of a range need not be multiples of the smallest", |o, v| {
         o.pattern.unaligned = v.flag()?;
         Ok(())
     })
     .also(&["blocksize_unaligned"]),
-    option("bs_is_seq_rand", Form::Bool, "bs=a,b: a for requests in order, b for those at random places", |o, v| {
+    option("bs_is_seq_rand", Form::Bool, "bs=a,b: a for sequential requests, b for random ones", |o, v| {
         o.pattern.blocks_by_order = v.flag()?;
         Ok(())
     })
@@ -65,12 +65,12 @@ pub(super) const OPTIONS: &[Definition] = &[
         Ok(())
     })
     .also(&["blockalign"]),
-    option("percentage_random", Form::Whole, "how many of a hundred requests of a random order are random", |o, v| {
+    option("percentage_random", Form::Whole, "percentage of the requests of a random order that are random", |o, v| {
         let percents = v.triple(Value::percent)?;
         o.pattern.random_percent = PerDirection::from_fn(|direction| percents[direction].unwrap_or(100));
         Ok(())
     }),
-    option("random_distribution", Form::Text("zipf:1.2"), "how random places are spread", |o, v| {
+    option("random_distribution", Form::Text("zipf:1.2"), "distribution of random offsets", |o, v| {
         let given = distributions(v)?;
         o.pattern.distribution =
             PerDirection::from_fn(|direction| given[direction].clone().unwrap_or(Distribution::Uniform));
@@ -86,41 +86,41 @@ pub(super) const OPTIONS: &[Definition] = &[
         }
         Ok(())
     }),
-    option("zonesize", Form::Size, "bytes that zonemode=strided moves in a piece before the next", |o, v| {
+    option("zonesize", Form::Size, "bytes transferred in a piece before the next, with zonemode=strided", |o, v| {
         o.pattern.zone_bytes = v.size()?;
         Ok(())
     }),
-    option("zonerange", Form::Size, "length of a piece; zonesize where it is not given", |o, v| {
+    option("zonerange", Form::Size, "length of a piece; zonesize if not given", |o, v| {
         o.pattern.zone_range = v.size()?;
         Ok(())
     }),
-    option("zoneskip", Form::Size, "bytes that are left out between pieces", |o, v| {
+    option("zoneskip", Form::Size, "bytes skipped between pieces", |o, v| {
         o.pattern.zone_skip = v.size()?;
         Ok(())
     }),
-    option("norandommap", Form::Flag, "random places are drawn freely, not each once", |o, v| {
+    option("norandommap", Form::Flag, "random offsets may repeat", |o, v| {
         o.pattern.norandommap = v.flag()?;
         Ok(())
     }),
-    option("softrandommap", Form::Bool, "goes on where the map of random places finds no memory", |o, v| {
+    option("softrandommap", Form::Bool, "goes on if there is no memory for the map of random offsets", |o, v| {
         v.flag()?;
         o.note("softrandommap has no effect: each place once needs no map here");
         Ok(())
     }),
-    option("random_generator", Form::Text("lfsr"), "where chance comes from", |o, v| {
+    option("random_generator", Form::Text("lfsr"), "the random number generator", |o, v| {
         v.choice(&[("tausworthe", ()), ("tausworthe64", ()), ("lfsr", ())])?;
         o.note("random_generator has no effect: seawall has one generator, which covers each place once without a map");
         Ok(())
     }),
-    option("randseed", Form::Whole, "the seed of all chance", |o, v| {
+    option("randseed", Form::Whole, "the seed of all random numbers", |o, v| {
         o.pattern.seed = v.whole(0, u64::MAX)?;
         Ok(())
     }),
-    option("randrepeat", Form::Bool, "the same requests at each run; 0 takes a fresh seed", |o, v| {
+    option("randrepeat", Form::Bool, "the same requests in each run; 0 uses a new seed", |o, v| {
         o.pattern.repeat = v.flag()?;
         Ok(())
     }),
-    option("allrandrepeat", Form::Bool, "the same for all chance: here randrepeat does it", |o, v| {
+    option("allrandrepeat", Form::Bool, "the same for all random numbers; here randrepeat does this", |o, v| {
         if v.flag()? {
             o.pattern.repeat = true;
         }
@@ -142,8 +142,8 @@ fn set_blocks(o: &mut Options, given: &Triple<Blocks>) {
 }
 
 fn kind(o: &mut Options, v: Value<'_>) -> Result<(), Rule> {
-    let only = |direction, random| Kind { ways: Ways::Only(direction), random };
-    let mix = |random| Kind { ways: Ways::ReadWrite, random };
+    let only = |direction, random| Kind { directions: Directions::Only(direction), random };
+    let mix = |random| Kind { directions: Directions::ReadWrite, random };
     let words = [
         ("read", only(Direction::Read, false)),
         ("write", only(Direction::Write, false)),
@@ -155,8 +155,8 @@ fn kind(o: &mut Options, v: Value<'_>) -> Result<(), Rule> {
         ("readwrite", mix(false)),
         ("randrw", mix(true)),
         ("randreadwrite", mix(true)),
-        ("trimwrite", Kind { ways: Ways::TrimWrite, random: false }),
-        ("randtrimwrite", Kind { ways: Ways::TrimWrite, random: true }),
+        ("trimwrite", Kind { directions: Directions::TrimWrite, random: false }),
+        ("randtrimwrite", Kind { directions: Directions::TrimWrite, random: true }),
     ];
     let (word, more) = match v.text().split_once(':') {
         Some((word, more)) => (word, Some(more)),

@@ -20,7 +20,7 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.report.group = v.flag()?;
         Ok(())
     }),
-    option("stats", Form::Bool, "reports this job at all", |o, v| {
+    option("stats", Form::Bool, "whether this job is reported", |o, v| {
         o.report.stats = v.flag()?;
         Ok(())
     }),
@@ -32,7 +32,7 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.report.lat_percentiles = v.flag()?;
         Ok(())
     }),
-    option("slat_percentiles", Form::Bool, "percentiles of the time until a request is handed over", |o, v| {
+    option("slat_percentiles", Form::Bool, "percentiles of the time until a request is submitted", |o, v| {
         o.report.slat_percentiles = v.flag()?;
         Ok(())
     }),
@@ -84,31 +84,36 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.report.unified = v.choice(&words)?;
         Ok(())
     }),
-    option("write_bw_log", Form::Prefix, "a log of bandwidth; the value is the file name's beginning", |o, v| {
+    option("write_bw_log", Form::Prefix, "a log of bandwidth; the value is the prefix of the file name", |o, v| {
         o.report.logs.bw = Some(v.text().to_owned());
         Ok(())
     }),
-    option("write_lat_log", Form::Prefix, "logs of latencies; the value is the file names' beginning", |o, v| {
+    option("write_lat_log", Form::Prefix, "logs of latencies; the value is the prefix of the file names", |o, v| {
         o.report.logs.lat = Some(v.text().to_owned());
         Ok(())
     }),
-    option("write_iops_log", Form::Prefix, "a log of IOPS; the value is the file name's beginning", |o, v| {
+    option("write_iops_log", Form::Prefix, "a log of IOPS; the value is the prefix of the file name", |o, v| {
         o.report.logs.iops = Some(v.text().to_owned());
         Ok(())
     }),
-    option("write_hist_log", Form::Prefix, "a log of histograms; the value is the file name's beginning", |o, v| {
+    option("write_hist_log", Form::Prefix, "a log of histograms; the value is the prefix of the file name", |o, v| {
         o.report.logs.hist = Some(v.text().to_owned());
         Ok(())
     }),
-    option("log_avg_msec", Form::Time, "logs averages over so long; 0 each request; bare: milliseconds", |o, v| {
-        o.report.logs.average = v.span(Bare::Millis)?;
-        Ok(())
-    }),
-    option("log_max_value", Form::Bool, "averaged logs of latencies tell the longest instead", |o, v| {
+    option(
+        "log_avg_msec",
+        Form::Time,
+        "interval of averages in logs; 0 logs each request; bare: milliseconds",
+        |o, v| {
+            o.report.logs.average = v.span(Bare::Millis)?;
+            Ok(())
+        },
+    ),
+    option("log_max_value", Form::Bool, "averaged logs of latencies have the maximum instead", |o, v| {
         o.report.logs.max_value = v.flag()?;
         Ok(())
     }),
-    option("log_hist_msec", Form::Time, "logs a histogram so often; a bare number is milliseconds", |o, v| {
+    option("log_hist_msec", Form::Time, "interval of histogram logs; a bare number is milliseconds", |o, v| {
         o.report.logs.hist_interval = v.span(Bare::Millis)?;
         Ok(())
     }),

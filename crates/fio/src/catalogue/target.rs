@@ -17,7 +17,7 @@ pub(super) const OPTIONS: &[Definition] = &[
             Ok(())
         },
     ),
-    option("description", Form::Text("nightly"), "a text that the report repeats", |o, v| {
+    option("description", Form::Text("nightly"), "a text that is repeated in the report", |o, v| {
         o.description = Some(v.text().to_owned());
         Ok(())
     }),
@@ -27,7 +27,7 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.target.nrfiles = naming::split(v.text()).len() as u32;
         Ok(())
     }),
-    option("directory", Form::Text("/data"), "folders that files stand in; clones take turns", |o, v| {
+    option("directory", Form::Text("/data"), "folders of the files; clones take turns", |o, v| {
         o.target.directory = Some(v.text().to_owned());
         Ok(())
     }),
@@ -43,7 +43,7 @@ pub(super) const OPTIONS: &[Definition] = &[
             Ok(())
         },
     ),
-    option("nrfiles", Form::Whole, "files of each clone; behind filename, how many of those names", |o, v| {
+    option("nrfiles", Form::Whole, "files of each clone; after filename, how many of its names are used", |o, v| {
         o.target.nrfiles = v.whole(1, crate::options::FILES_MAX)? as u32;
         Ok(())
     })
@@ -67,7 +67,7 @@ pub(super) const OPTIONS: &[Definition] = &[
     option(
         "nfs_url",
         Form::Text("nfs://host/vol1?nconnect=16"),
-        "the folder of ioengine=nfs, with what a URI of an NFS file can say; its file is made if it is not there",
+        "the folder of ioengine=nfs, with the options of an NFS URI; a missing file is created",
         |o, v| {
             o.target.nfs_url = Some(v.text().to_owned());
             Ok(())
@@ -76,19 +76,19 @@ pub(super) const OPTIONS: &[Definition] = &[
     option(
         "read_iolog",
         Form::Text("trace.log"),
-        "runs a recording again: fio's iolog, or blktrace's dump; clones take turns of a:b",
+        "replays a recording: fio's iolog or blktrace's dump; with a:b clones take turns",
         |o, v| {
             o.target.read_iolog = Some(v.text().to_owned());
             Ok(())
         },
     ),
-    option("read_iolog_chunked", Form::Bool, "reads the recording piece by piece", |o, v| {
+    option("read_iolog_chunked", Form::Bool, "reads the recording in chunks", |o, v| {
         if v.flag()? {
-            o.note("read_iolog_chunked has no effect: a recording is read at once, 32 bytes a request");
+            o.note("read_iolog_chunked has no effect: a recording is read as a whole, 32 bytes per request");
         }
         Ok(())
     }),
-    option("write_iolog", Form::Text("trace.log"), "records what the job asks, for read_iolog", |o, v| {
+    option("write_iolog", Form::Text("trace.log"), "records the job's requests, for read_iolog", |o, v| {
         o.target.write_iolog = Some(v.text().to_owned());
         Ok(())
     }),
@@ -96,16 +96,16 @@ pub(super) const OPTIONS: &[Definition] = &[
         let words = [("read", Skip::Read), ("write", Skip::Write), ("trim", Skip::Trim), ("sync", Skip::Flush)];
         for word in v.text().split([',', ':']) {
             let word = if word.trim() == "flush" { "sync" } else { word.trim() };
-            o.target.playing.skip = o.target.playing.skip.with(v.part(word).choice(&words)?);
+            o.target.replay.skip = o.target.replay.skip.with(v.part(word).choice(&words)?);
         }
         Ok(())
     }),
-    option("replay_no_stall", Form::Bool, "leaves the recording's times aside", |o, v| {
-        o.target.playing.no_stall = v.flag()?;
+    option("replay_no_stall", Form::Bool, "ignores the recording's times", |o, v| {
+        o.target.replay.no_stall = v.flag()?;
         Ok(())
     }),
     option("replay_time_scale", Form::Whole, "speed of the recording in percent: 200 is twice as fast", |o, v| {
-        o.target.playing.speed_percent = v.whole(1, 1_000_000)? as u32;
+        o.target.replay.speed_percent = v.whole(1, 1_000_000)? as u32;
         Ok(())
     }),
     option("replay_redirect", Form::Text("/dev/sdx"), "all of the recording goes to this file or device", |o, v| {
@@ -113,14 +113,14 @@ pub(super) const OPTIONS: &[Definition] = &[
         Ok(())
     }),
     option("replay_scale", Form::Whole, "the recording's offsets are divided by this", |o, v| {
-        o.target.playing.scale = v.whole(1, u64::MAX)?;
+        o.target.replay.scale = v.whole(1, u64::MAX)?;
         Ok(())
     }),
     option("replay_align", Form::Size, "the recording's offsets are rounded down to a multiple of this", |o, v| {
-        o.target.playing.align = v.size()?;
+        o.target.replay.align = v.size()?;
         Ok(())
     }),
-    option("direct", Form::Bool, "past the page cache (O_DIRECT)", |o, v| {
+    option("direct", Form::Bool, "bypasses the page cache (O_DIRECT)", |o, v| {
         o.target.direct = v.flag()?;
         Ok(())
     }),
@@ -128,7 +128,7 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.target.direct = !v.flag()?;
         Ok(())
     }),
-    option("sync", Form::Text("dsync"), "each write is durable before it ends", |o, v| {
+    option("sync", Form::Text("dsync"), "each write is durable before it completes", |o, v| {
         let words = [
             ("none", WriteSync::None),
             ("0", WriteSync::None),
@@ -139,11 +139,11 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.target.write_sync = v.choice(&words)?;
         Ok(())
     }),
-    option("size", Form::Size, "bytes of a job's region over all of its files, and what it moves once", |o, v| {
+    option("size", Form::Size, "bytes of a job's region in all its files, transferred once", |o, v| {
         o.target.size = Some(without_sign(o, v, "size")?);
         Ok(())
     }),
-    option("io_size", Form::Size, "bytes to move, where that is not the size of the region", |o, v| {
+    option("io_size", Form::Size, "bytes to transfer, if not the size of the region", |o, v| {
         let amount = without_sign(o, v, "io_size")?;
         // As in fio, 0 means that it was not given.
         o.course.ending.amount = (amount != Amount::default()).then_some(amount);
@@ -159,7 +159,7 @@ pub(super) const OPTIONS: &[Definition] = &[
         Ok(())
     })
     .also(&["fileoffset"]),
-    option("offset_increment", Form::Size, "how far each clone's region starts behind the one before", |o, v| {
+    option("offset_increment", Form::Size, "distance between the starts of successive clones' regions", |o, v| {
         o.target.offset_increment = v.amount()?;
         Ok(())
     }),
@@ -167,11 +167,11 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.target.offset_align = v.size()?;
         Ok(())
     }),
-    option("file_append", Form::Bool, "the region begins behind what a file holds already", |o, v| {
+    option("file_append", Form::Bool, "the region begins at the end of an existing file", |o, v| {
         o.target.layout.append = v.flag()?;
         Ok(())
     }),
-    option("fill_device", Form::Bool, "writes until there is no space left, which is no failure then", |o, v| {
+    option("fill_device", Form::Bool, "writes until no space is left, which is then not a failure", |o, v| {
         o.target.layout.until_full = v.flag()?;
         Ok(())
     })
@@ -179,7 +179,7 @@ pub(super) const OPTIONS: &[Definition] = &[
     option(
         "fallocate",
         Form::Text("native"),
-        "what a new file has ahead: space (native), length (truncate), none, keep",
+        "what a new file is given in advance: space (native), length (truncate), none, keep",
         |o, v| {
             o.target.layout.provision = v.choice(&[
                 ("none", Provision::Nothing),
@@ -201,11 +201,11 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.target.layout.only = v.flag()?;
         Ok(())
     }),
-    option("allow_file_create", Form::Bool, "files that are missing are made", |o, v| {
+    option("allow_file_create", Form::Bool, "creates missing files", |o, v| {
         o.target.layout.create = v.flag()?;
         Ok(())
     }),
-    option("create_on_open", Form::Bool, "makes files when they are opened; here all are before the run", |o, v| {
+    option("create_on_open", Form::Bool, "creates files when they are opened; here always before the run", |o, v| {
         if v.flag()? {
             o.note("create_on_open has no effect: all files are made and opened before the run, outside of what is measured");
         }
@@ -220,11 +220,13 @@ pub(super) const OPTIONS: &[Definition] = &[
         true => Ok(()),
         false => Err("a file that was laid out is always flushed, so that its write-back is not measured".into()),
     }),
-    option("allow_mounted_write", Form::Bool, "fio's leave to write to mounted devices", |o, v| match v.flag()? {
-        false => Ok(()),
-        true => {
-            o.note("allow_mounted_write=1 has no effect: name what may be destroyed with --destroy-data=NAME");
-            Ok(())
+    option("allow_mounted_write", Form::Bool, "fio's permission to write to mounted devices", |o, v| {
+        match v.flag()? {
+            false => Ok(()),
+            true => {
+                o.note("allow_mounted_write=1 has no effect: name what may be destroyed with --destroy-data=NAME");
+                Ok(())
+            }
         }
     }),
     option("invalidate", Form::Bool, "drops the page cache of the files at the start", |o, v| {
@@ -239,7 +241,7 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.target.layout.unlink = v.flag()?;
         Ok(())
     }),
-    option("unlink_each_loop", Form::Bool, "removes the files after each loop and makes them anew", |o, v| {
+    option("unlink_each_loop", Form::Bool, "removes the files after each loop and creates them again", |o, v| {
         o.target.layout.renew = v.flag()?;
         Ok(())
     }),
@@ -249,10 +251,10 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.target.lock = v.choice(&words)?;
         Ok(())
     }),
-    option("unique_filename", Form::Bool, "tells apart the files of fio's network clients", |_, v| v.flag().map(drop)),
-    option("fadvise_hint", Form::Text("1"), "tells the kernel the pattern", |o, v| {
+    option("unique_filename", Form::Bool, "gives fio's network clients different files", |_, v| v.flag().map(drop)),
+    option("fadvise_hint", Form::Text("1"), "tells the kernel the access pattern", |o, v| {
         v.choice(&[("0", ()), ("1", ()), ("random", ()), ("sequential", ())])?;
-        o.note("fadvise_hint has no effect: seawall gives the kernel no advice on read-ahead");
+        o.note("fadvise_hint has no effect: seawall does not advise the kernel on read-ahead");
         Ok(())
     }),
 ];
@@ -317,7 +319,7 @@ pub(super) const ENGINE_OPTIONS: &[(Engine, &[&str])] = &[
 ];
 
 /// fio's engines that seawall lacks, and the nearest replacement of each.
-pub(super) const ENGINES_MISSING: &[(&[&str], &str)] = &[
+pub(super) const MISSING_ENGINES: &[(&[&str], &str)] = &[
     (&["splice", "ftruncate", "e4defrag", "cpp_null"], "the nearest is psync"),
     (
         &["rbd", "rados", "http", "libiscsi", "libhdfs", "gfapi", "gfapi_async", "ime_psync", "ime_psyncv", "ime_aio"],
@@ -339,7 +341,7 @@ pub(super) const ENGINES_MISSING: &[(&[&str], &str)] = &[
 fn engine(o: &mut Options, v: Value<'_>) -> Result<(), Rule> {
     let words: Vec<(&str, (Engine, &str))> =
         ENGINES.iter().map(|(name, engine, note)| (*name, (*engine, *note))).collect();
-    if let Some(instead) = super::engine_instead_of(v.text()) {
+    if let Some(instead) = super::engine_replacement(v.text()) {
         return Err(format!("fio has this engine and seawall does not; {instead}").into());
     }
     let (engine, note) = v.choice(&words)?;

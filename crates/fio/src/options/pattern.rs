@@ -48,14 +48,14 @@ pub struct PatternOptions {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Kind {
     /// One direction, or a mix.
-    pub ways: Ways,
+    pub directions: Directions,
     /// Whether offsets are random.
     pub random: bool,
 }
 
 /// The directions that `rw` names.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Ways {
+pub enum Directions {
     /// A single one.
     Only(Direction),
     /// Reads and writes.
@@ -78,7 +78,7 @@ pub enum Blocks {
 impl Default for PatternOptions {
     fn default() -> PatternOptions {
         PatternOptions {
-            kind: Kind { ways: Ways::Only(Direction::Read), random: false },
+            kind: Kind { directions: Directions::Only(Direction::Read), random: false },
             more: None,
             identical: false,
             read_percent: 50,

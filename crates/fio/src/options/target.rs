@@ -1,6 +1,6 @@
 //! A job's target: files and devices, and how they are used.
 
-use crate::trace::Playing;
+use crate::trace::ReplayOptions;
 use workload::job::{Amount, FileLock, FileOrder, Layout, WriteSync};
 
 /// Files, devices, and how they are used.
@@ -31,7 +31,7 @@ pub struct TargetOptions {
     /// `replay_redirect`: the single target of the whole recording.
     pub replay_redirect: Option<String>,
     /// How the recording is replayed.
-    pub playing: Playing,
+    pub replay: ReplayOptions,
     /// `direct`.
     pub direct: bool,
     /// `sync`.
@@ -99,7 +99,7 @@ impl Default for TargetOptions {
             read_iolog: None,
             write_iolog: None,
             replay_redirect: None,
-            playing: Playing::default(),
+            replay: ReplayOptions::default(),
             direct: false,
             write_sync: WriteSync::None,
             lock: FileLock::None,

@@ -74,7 +74,7 @@ impl Kind {
     }
 
     /// Whether a direction has this figure.
-    fn is_told(self, figures: &Track) -> bool {
+    fn has_figure(self, figures: &Track) -> bool {
         self != Kind::Slat || figures.submission.count() > 0
     }
 
@@ -158,7 +158,7 @@ fn of_job(job: &Job, outcome: &JobOutcome, number: usize, started: Moment) -> Ve
 
 fn requests(outcome: &JobOutcome, kind: Kind, logs: &LogOptions, ahead_ms: u64, prio: u16) -> String {
     let mut text = String::new();
-    for row in outcome.log.iter().filter(|row| kind.is_told(&outcome.tape[row.direction])) {
+    for row in outcome.log.iter().filter(|row| kind.has_figure(&outcome.tape[row.direction])) {
         let end = ahead_ms + row.end.as_nanos() / 1_000_000;
         let columns = Row { end, value: kind.of_request(row), direction: row.direction, block: row.len, at: row.at };
         columns.append(&mut text, logs, prio);
@@ -169,8 +169,8 @@ fn requests(outcome: &JobOutcome, kind: Kind, logs: &LogOptions, ahead_ms: u64, 
 fn averages(outcome: &JobOutcome, kind: Kind, logs: &LogOptions, ahead_ms: u64, prio: u16) -> String {
     let mut rows: Vec<(Span, Direction, &TapeSlice)> = Vec::new();
     for (direction, figures) in outcome.tape.directions() {
-        let told = figures.slices.iter().filter(|slice| slice.ops > 0 && kind.is_told(figures));
-        let whole = told.filter(|slice| kind.is_latency() || slice.length >= logs.average);
+        let with_requests = figures.slices.iter().filter(|slice| slice.ops > 0 && kind.has_figure(figures));
+        let whole = with_requests.filter(|slice| kind.is_latency() || slice.length >= logs.average);
         rows.extend(whole.map(|slice| (slice.end, direction, slice)));
     }
     rows.sort_by_key(|(end, direction, _)| (*end, *direction));

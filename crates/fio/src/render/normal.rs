@@ -7,7 +7,7 @@ use super::shares::{self, LatencyShares};
 use super::{Report, VERSION, json};
 use crate::dialect::KbBase;
 use crate::job::Job;
-use crate::options::{Options, Unified, Ways};
+use crate::options::{Directions, Options, Unified};
 use crate::percentile::PercentileList;
 use stats::job::{JobOutcome, SteadyReport};
 use stats::{Direction, Histogram, Tape, Track};
@@ -127,10 +127,10 @@ fn opening(job: &Job) -> String {
 pub(crate) fn kind(options: &Options) -> String {
     let kind = options.pattern.kind;
     let random = if kind.random { "rand" } else { "" };
-    match kind.ways {
-        Ways::Only(direction) => format!("{random}{}", direction.name()),
-        Ways::ReadWrite => format!("{random}rw"),
-        Ways::TrimWrite => format!("{random}trimwrite"),
+    match kind.directions {
+        Directions::Only(direction) => format!("{random}{}", direction.name()),
+        Directions::ReadWrite => format!("{random}rw"),
+        Directions::TrimWrite => format!("{random}trimwrite"),
     }
 }
 

@@ -69,8 +69,8 @@ mod tests {
         let text = "time_us,file,action,offset,length\n5,b,read,4096,512\n1, a, write, 0, 8192\n\n9,b,flush,0,0\n";
         let trace = Trace::read(text.as_bytes()).unwrap();
         assert_eq!(trace.files, ["b", "a"]);
-        let told: Vec<_> = trace.events.iter().map(|e| (e.due.as_nanos(), e.file, e.at, e.len)).collect();
-        assert_eq!(told, [(1000, 1, 0, 8192), (5000, 0, 4096, 512), (9000, 0, 0, 0)]);
+        let rows: Vec<_> = trace.events.iter().map(|e| (e.due.as_nanos(), e.file, e.at, e.len)).collect();
+        assert_eq!(rows, [(1000, 1, 0, 8192), (5000, 0, 4096, 512), (9000, 0, 0, 0)]);
     }
 
     #[test]

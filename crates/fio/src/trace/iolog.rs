@@ -51,7 +51,7 @@ impl<'t> Iolog<'t> {
             self.now = self.now.max(due);
         }
         let Some(file) = words.next() else {
-            return if self.has_times { Err("a file's name is missing behind the time".into()) } else { Ok(None) };
+            return if self.has_times { Err("a file's name is missing after the time".into()) } else { Ok(None) };
         };
         let action = match words.next() {
             Some("add") => {
@@ -176,8 +176,8 @@ mod tests {
             ("fio version 2 iolog\nf add\nf eat 0 1\n", "line 3: unknown action \"eat\""),
             ("fio version 2 iolog\nf\n", "line 2: an action is missing"),
         ] {
-            let said = read(text).unwrap_err();
-            assert!(said.starts_with(why) || said.contains(why), "{text}: {said}");
+            let message = read(text).unwrap_err();
+            assert!(message.starts_with(why) || message.contains(why), "{text}: {message}");
         }
     }
 }

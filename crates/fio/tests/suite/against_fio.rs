@@ -124,7 +124,7 @@ fn every_option_of_fios_is_known() {
         let help = String::from_utf8(fio(&folder, &words(&arguments)).stdout).unwrap();
         let names = help.lines().filter_map(|line| line.split_once(':')).map(|(name, _)| name.trim().to_owned());
         unknown.extend(
-            names.filter(|name| fio::catalogue::find(name).is_none() && fio::catalogue::instead_of(name).is_none()),
+            names.filter(|name| fio::catalogue::find(name).is_none() && fio::catalogue::replacement(name).is_none()),
         );
     }
     assert_eq!(unknown, Vec::<String>::new());

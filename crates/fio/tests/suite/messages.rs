@@ -3,12 +3,12 @@
 use crate::outcome::words;
 use fio::{Given, Invocation};
 
-fn said(file: &str) -> String {
+fn file_error(file: &str) -> String {
     let world = Given { missing_folders: vec!["/dta".into()], ..Given::default() }.with_text("jobs/a.fio", file);
     Invocation::parse(&words("jobs/a.fio"), &world).unwrap_err().to_string()
 }
 
-fn said_of(line: &str) -> String {
+fn line_error(line: &str) -> String {
     Invocation::parse(&words(line), &Given::default()).unwrap_err().to_string()
 }
 
@@ -94,15 +94,15 @@ fn job_files() {
         ),
         (
             "[global]\nsize=1m\n[a]\n[b]\nwait_for=b\n",
-            "jobs/a.fio:4 [b]: wait_for=b: a job cannot wait for itself; name one that stands before it",
+            "jobs/a.fio:4 [b]: wait_for=b: a job cannot wait for itself; name an earlier job",
         ),
         (
             "[global]\nsize=1m\n[reader]\nwait_for=writer\n[writer]\nwait_for=reader\n",
-            "jobs/a.fio:3 [reader]: wait_for=writer: no job of that name stands before this one",
+            "jobs/a.fio:3 [reader]: wait_for=writer: no earlier job has that name",
         ),
         (
             "[global]\nsize=1m\n[writer]\n[b]\nwait_for=writter\n",
-            "jobs/a.fio:4 [b]: wait_for=writter: no job of that name stands before this one; did you mean writer?",
+            "jobs/a.fio:4 [b]: wait_for=writter: no earlier job has that name; did you mean writer?",
         ),
         (
             "[global]\nsize=1m\n[a]\nnumjobs=3\n[a]\n[b]\nwait_for=a\n",
@@ -117,9 +117,9 @@ fn job_files() {
             "jobs/a.fio:1 [a]: has verify with ioengine=falloc, which writes no data that could be checked",
         ),
         ("[a]\nioengine=null\n", "jobs/a.fio:1 [a]: needs size=…, which the null engine has no file to take it from"),
-        ("rw=read\n", "jobs/a.fio:1: \"rw=read\" stands before the first [section]; put [global] or [a-name] above it"),
+        ("rw=read\n", "jobs/a.fio:1: \"rw=read\" is before the first [section]; put [global] or [a-name] above it"),
     ] {
-        assert_eq!(said(file), message);
+        assert_eq!(file_error(file), message);
     }
 }
 
@@ -149,8 +149,8 @@ fn the_plan_says_what_changes_the_run() {
         ),
     ] {
         let invocation = Invocation::parse(&words(line), &Given::default()).unwrap();
-        let said = invocation.describe();
-        assert!(said.last().unwrap().ends_with(part), "{said:?}");
+        let phrases = invocation.describe();
+        assert!(phrases.last().unwrap().ends_with(part), "{phrases:?}");
     }
 }
 
@@ -172,7 +172,7 @@ fn command_lines() {
             "command line: --client: fio has this option and seawall does not; the nearest is to run seawall on each host",
         ),
     ] {
-        assert_eq!(said_of(line), message);
+        assert_eq!(line_error(line), message);
     }
 }
 

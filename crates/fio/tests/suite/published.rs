@@ -65,7 +65,7 @@ fn a_second_name_leaves_an_empty_job_out_and_says_what_was_meant() {
     assert_eq!(invocation.left_out.len(), 1);
     let note = invocation.notes.last().unwrap();
     assert!(note.contains("IOPS-test-job: every --name opens a new job"), "{note}");
-    assert!(note.contains("one --name, in front of all options"), "{note}");
+    assert!(note.contains("one --name, before all options"), "{note}");
     assert_eq!(invocation.flags.eta_newline, Some(Span::SECOND));
     for job in &invocation.jobs {
         assert_eq!(files(job), ["/mnt/vol1/fiofile"]);

@@ -80,7 +80,7 @@ fn what_moved_took_a_millisecond_at_least() {
 #[test]
 fn directions_as_one() {
     let line = "--name=j --rw=rw --bs=4k --ioengine=io_uring --size=1g";
-    let told = |unified: &str| {
+    let outputs = |unified: &str| {
         let invocation = parsed(&format!("{line} --unified_rw_reporting={unified}"));
         let outcomes = outcomes(&invocation);
         let report = report(&invocation, &outcomes);
@@ -91,12 +91,12 @@ fn directions_as_one() {
         (terse, issued)
     };
     // 2000 requests of 4 KiB in each direction.
-    let (none, issued) = told("none");
+    let (none, issued) = outputs("none");
     assert_eq!((none[5].as_str(), none[46].as_str(), issued.as_str()), ("8000", "8000", "2000,2000,0,0"));
-    let (both, issued) = told("both");
+    let (both, issued) = outputs("both");
     assert_eq!([&both[5], &both[46], &both[87]], ["8000", "8000", "16000"]);
     assert_eq!((both.len(), issued.as_str()), (none.len() + 41, "2000,2000,0,0"));
-    let (mixed, issued) = told("mixed");
+    let (mixed, issued) = outputs("mixed");
     assert_eq!((mixed[5].as_str(), mixed.len(), issued.as_str()), ("16000", none.len() - 41, "4000,0,0,0"));
 }
 

@@ -67,7 +67,7 @@ pub fn engines(name: Option<&str>) -> Result<String> {
             }
         };
     }
-    match catalogue::engine_instead_of(name) {
+    match catalogue::engine_replacement(name) {
         Some(instead) => bail!("--enghelp={name}: fio has this engine and seawall does not; {instead}"),
         None => bail!("--enghelp: there is no engine {name}; --enghelp lists them"),
     }
@@ -112,7 +112,7 @@ pub fn options(name: Option<&str>) -> Result<String> {
             }
         }
         Some(name) => {
-            if let Some(instead) = catalogue::instead_of(name) {
+            if let Some(instead) = catalogue::replacement(name) {
                 bail!("--cmdhelp={name}: fio has this option and seawall does not; {instead}");
             }
             let Some(option) = catalogue::find(name) else {

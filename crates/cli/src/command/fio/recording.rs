@@ -78,7 +78,7 @@ pub fn awaiting(job: &Job, spec: JobSpec, maker: &JobSpec) -> JobSpec {
         }
     };
     let mut awaiting = JobSpec { place, ..spec };
-    let skips = target.playing.skip;
+    let skips = target.replay.skip;
     awaiting.reach.mix = match maker.reach.mix {
         mix if mix.has(Direction::Read) && skips.has(Action::Write) => Mix::Only(Direction::Read),
         mix if mix.has(Direction::Write) && skips.has(Action::Read) => Mix::Only(Direction::Write),
@@ -131,11 +131,11 @@ fn played(job: &Job, spec: JobSpec, bytes: &[u8]) -> Result<JobSpec> {
     let trace = Trace::read(bytes).with_context(|| about(job))?;
     // An export or nothing is one place, whatever the recording's files are called.
     let redirected = target.replay_redirect.is_some() || !matches!(spec.place, JobPlace::Files(_));
-    let rows: Arc<[ReplayRow]> = trace.played(target.playing).map(|event| row(event, redirected)).collect();
+    let rows: Arc<[ReplayRow]> = trace.replayed(target.replay).map(|event| row(event, redirected)).collect();
     if rows.is_empty() {
         bail!("{}: it has no requests", about(job));
     }
-    let replay = Replay { rows, at_once: target.playing.no_stall };
+    let replay = Replay { rows, at_once: target.replay.no_stall };
     let names = match &target.replay_redirect {
         Some(one) => vec![one.clone()],
         None => trace.files.iter().map(|name| device_named(name)).collect(),
