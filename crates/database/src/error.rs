@@ -24,14 +24,26 @@ pub enum Error {
         table: String,
     },
     /// There is no relation to read.
-    #[error("{0}: has no relation of ours to read; make one with seawall ranread setup --database {0} NAME SIZE_GB")]
-    NoRelation(String),
+    #[error(
+        "{database}: has no relation of ours to read; make one with: seawall ranread setup --database {option} NAME SIZE_GB"
+    )]
+    NoRelation {
+        /// Which database.
+        database: String,
+        /// The value of `--database` for it, as a shell takes it.
+        option: String,
+    },
     /// Setup has already made a relation there.
     #[error(
-        "{0}: has seawall_ranread already; read it, remove it with seawall ranread purge --database {0}, or name another \
-         database"
+        "{database}: has seawall_ranread already; read it, name another database, or remove it with: seawall ranread purge \
+         --database {option}"
     )]
-    HasRelation(String),
+    HasRelation {
+        /// Which database.
+        database: String,
+        /// The value of `--database` for it, as a shell takes it.
+        option: String,
+    },
     /// A table of the relation's name that is not ours.
     #[error("{0}: has a table seawall_ranread that setup did not make; rename it, or name another database")]
     NotOurRelation(String),

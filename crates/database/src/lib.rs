@@ -17,6 +17,7 @@ mod private;
 mod process;
 mod relation;
 mod setup;
+mod shell;
 mod sqlite;
 mod url;
 mod watch;

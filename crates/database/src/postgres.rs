@@ -16,6 +16,7 @@ use crate::books::Books;
 use crate::cgroup::MemoryBound;
 use crate::error::Error;
 use crate::private::Private;
+use crate::shell;
 use oltp::{Dialect, Value};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -72,6 +73,16 @@ impl Postgres {
     /// Its URL, without a password.
     pub fn name(&self) -> String {
         self.address.name()
+    }
+
+    /// The value of `--database` that names it, as a shell takes it. A private server has a URL only
+    /// while it runs.
+    pub fn option(&self) -> String {
+        let folder = self
+            .server
+            .as_ref()
+            .map(|server| server.lock().unwrap_or_else(PoisonError::into_inner).folder().display().to_string());
+        shell::word(&folder.map_or_else(|| self.name(), |folder| format!("private:{folder}")))
     }
 
     /// Whether its server is on this host, judging by its address.

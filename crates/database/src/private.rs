@@ -5,7 +5,7 @@
 //! `nobody`.
 
 use crate::cgroup::{Memory, MemoryBound};
-use crate::process;
+use crate::{process, shell};
 use std::fs::{self, File};
 use std::io::{self, Write as _};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
@@ -23,7 +23,7 @@ const ROLE: &str = "seawall";
 pub struct Private {
     programs: PathBuf,
     folder: PathBuf,
-    account: Option<(u32, u32)>,
+    account: Option<Account>,
     settings: String,
     /// Whether this has started it and must stop it.
     is_started: bool,
@@ -80,19 +80,16 @@ impl Private {
         if !command.status()?.success() {
             return Ok(());
         }
-        let (data, program) = (self.data(), self.programs.join("pg_ctl"));
         Err(io::Error::other(format!(
-            "{}: its server runs already, of a run that was killed or started by hand; end it with {} stop -D {}",
-            self.folder.display(),
-            program.display(),
-            data.display()
+            "its server is already running, left by a killed run or started by hand; stop it with: {}",
+            stop_command(&self.programs, &self.data(), self.account.as_ref())
         )))
     }
 
     /// Creates a cluster.
     fn make(&self, password: Option<&str>) -> io::Result<()> {
         let private = self;
-        own(&private.folder, private.account)?;
+        own(&private.folder, private.account.as_ref())?;
         fs::set_permissions(&private.folder, fs::Permissions::from_mode(0o755))?;
         let mut command = private.command("initdb");
         command.args(["--no-sync", "--encoding=UTF8", "--locale=C", "--username", ROLE, "--pgdata"]);
@@ -102,7 +99,7 @@ impl Private {
             Some(password) => {
                 let path = private.folder.join("password");
                 File::create(&path)?.write_all(password.as_bytes())?;
-                own(&path, private.account)?;
+                own(&path, private.account.as_ref())?;
                 command.args(["--auth=scram-sha-256", "--pwfile"]).arg(path)
             }
         };
@@ -142,6 +139,11 @@ impl Private {
         format!("postgres://{ROLE}@/postgres?host={}", self.folder.display())
     }
 
+    /// The folder that it was started in.
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
+    }
+
     /// The folder of its files.
     pub fn data(&self) -> PathBuf {
         self.folder.join("data")
@@ -159,8 +161,8 @@ impl Private {
     /// environment.
     pub fn command(&self, program: &str) -> Command {
         let mut command = Command::new(self.programs.join(program));
-        if let Some((uid, gid)) = self.account {
-            command.uid(uid).gid(gid);
+        if let Some(account) = &self.account {
+            command.uid(account.uid).gid(account.gid);
         }
         // The server's account may not be able to enter the current folder.
         command.current_dir("/").env("PGHOST", &self.folder).env("PGUSER", ROLE).env("PGDATABASE", "postgres");
@@ -216,10 +218,9 @@ fn must_be_plain(folder: &Path) -> io::Result<()> {
     let is_plain = |c: char| c.is_ascii_alphanumeric() || "/._-+=@".contains(c);
     match folder.to_str().is_some_and(|text| text.chars().all(is_plain)) {
         true => Ok(()),
-        false => Err(io::Error::other(format!(
-            "{}: the path of a private server's folder may have letters, digits and ._-+=@ only; choose another folder",
-            folder.display()
-        ))),
+        false => Err(io::Error::other(
+            "the path of a private server's folder may have letters, digits and ._-+=@ only; choose another folder",
+        )),
     }
 }
 
@@ -229,10 +230,7 @@ fn locked(folder: &Path) -> io::Result<File> {
     if uring::space::try_lock(&lock)? {
         return Ok(lock);
     }
-    Err(io::Error::other(format!(
-        "{}: another process has the server of this folder; wait for its end, or name another folder",
-        folder.display()
-    )))
+    Err(io::Error::other("another process has the server of this folder; wait for its end, or name another folder"))
 }
 
 /// Drops the files of a folder and its subfolders from the page cache.
@@ -249,13 +247,32 @@ fn drop_cached(folder: &Path) -> io::Result<()> {
     Ok(())
 }
 
+/// A shell command that stops the server of `data`. `pg_ctl` refuses to run as root, and a server
+/// is stopped by its own user.
+fn stop_command(programs: &Path, data: &Path, account: Option<&Account>) -> String {
+    let quoted = |path: &Path| shell::word(&path.display().to_string());
+    let stop = format!("{} stop -D {}", quoted(&programs.join("pg_ctl")), quoted(data));
+    account.map_or(stop.clone(), |account| format!("runuser -u {} -- {stop}", account.name))
+}
+
+/// The user that a server runs as if this process is root.
+#[derive(Clone, Debug)]
+pub(crate) struct Account {
+    /// The user's name.
+    pub name: String,
+    /// Its number.
+    pub uid: u32,
+    /// Its group's number.
+    pub gid: u32,
+}
+
 /// Changes the owner of a file or folder, if an account is given.
-pub(crate) fn own(path: &Path, account: Option<(u32, u32)>) -> io::Result<()> {
-    account.map_or(Ok(()), |(uid, gid)| chown(path, Some(uid), Some(gid)))
+pub(crate) fn own(path: &Path, account: Option<&Account>) -> io::Result<()> {
+    account.map_or(Ok(()), |account| chown(path, Some(account.uid), Some(account.gid)))
 }
 
 /// The account for a server if this process is root: the first of these that exists.
-pub(crate) fn account(names: &[&str]) -> io::Result<Option<(u32, u32)>> {
+pub(crate) fn account(names: &[&str]) -> io::Result<Option<Account>> {
     if fs::metadata("/proc/self")?.uid() != 0 {
         return Ok(None);
     }
@@ -263,7 +280,7 @@ pub(crate) fn account(names: &[&str]) -> io::Result<Option<(u32, u32)>> {
     let of = |name: &str| {
         let line = all.lines().find(|line| line.split(':').next() == Some(name))?;
         let mut fields = line.split(':').skip(2).map_while(|field| field.parse().ok());
-        Some((fields.next()?, fields.next()?))
+        Some(Account { name: name.to_owned(), uid: fields.next()?, gid: fields.next()? })
     };
     let found = names.iter().find_map(|name| of(name));
     let missing = || io::Error::other(format!("root needs a user {} to start a server as", names.join(" or ")));
@@ -281,6 +298,19 @@ fn reason(said: &str) -> Option<&str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Root cannot run `pg_ctl`; its server's user can. A path with a space is one word of the
+    /// shell.
+    #[test]
+    fn the_command_that_stops_a_server_works_for_its_reader() {
+        let (programs, data) = (Path::new("/usr/lib/postgresql/15/bin"), Path::new("/tmp/pg/data"));
+        let plain = "/usr/lib/postgresql/15/bin/pg_ctl stop -D /tmp/pg/data";
+        assert_eq!(stop_command(programs, data, None), plain);
+        let account = Account { name: "postgres".into(), uid: 105, gid: 111 };
+        assert_eq!(stop_command(programs, data, Some(&account)), format!("runuser -u postgres -- {plain}"));
+        let spaced = stop_command(Path::new("/opt/my pg/bin"), data, None);
+        assert_eq!(spaced, "'/opt/my pg/bin/pg_ctl' stop -D /tmp/pg/data");
+    }
 
     #[test]
     fn the_reason_is_the_first_error_and_not_what_was_tidied_up_after_it() {

@@ -89,7 +89,7 @@ impl Relation {
     pub fn must_be_missing(postgres: &Postgres) -> Result<(), Error> {
         match found(postgres)? {
             None => Ok(()),
-            Some(Maker::Setup) => Err(Error::HasRelation(postgres.name())),
+            Some(Maker::Setup) => Err(Error::HasRelation { database: postgres.name(), option: postgres.option() }),
             Some(Maker::Others) => Err(Error::NotOurRelation(postgres.name())),
         }
     }
@@ -103,7 +103,7 @@ impl Relation {
         let sql = "SELECT pg_relation_size(oid) / current_setting('block_size')::bigint FROM pg_class WHERE oid = \
                    to_regclass(CAST($1 AS text)) AND obj_description(oid, 'pg_class') = $2";
         let blocks = book.text(sql, &[NAME.into(), MARK.into()])?.and_then(|text| text.parse().ok());
-        let blocks = blocks.filter(|blocks| *blocks > 0).ok_or_else(|| Error::NoRelation(postgres.name()))?;
+        let blocks = blocks.filter(|blocks| *blocks > 0).ok_or_else(|| no_relation(&postgres))?;
         Ok(Relation { postgres, blocks })
     }
 
@@ -114,7 +114,7 @@ impl Relation {
     pub fn remove(postgres: &Postgres) -> Result<(), Error> {
         match found(postgres)? {
             Some(Maker::Setup) => postgres.books()?.batch(&format!("DROP TABLE {NAME}")),
-            Some(Maker::Others) | None => Err(Error::NoRelation(postgres.name())),
+            Some(Maker::Others) | None => Err(no_relation(postgres)),
         }
     }
 
@@ -162,6 +162,11 @@ impl Relation {
 enum Maker {
     Setup,
     Others,
+}
+
+/// The error where setup has made none.
+fn no_relation(postgres: &Postgres) -> Error {
+    Error::NoRelation { database: postgres.name(), option: postgres.option() }
 }
 
 /// What has the relation's name in that database, if anything.

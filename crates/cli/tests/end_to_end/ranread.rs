@@ -313,7 +313,7 @@ fn a_relation_is_read_through_its_server() {
     let again = ranread("setup NAME 4MiB");
     // Nothing is begun, and what is advised is what makes room: not the drop of order entry.
     assert!(again.code == Some(2) && again.err.contains("has seawall_ranread already"), "{again:?}");
-    let advised = "remove it with seawall ranread purge --database postgres";
+    let advised = "remove it with: seawall ranread purge --database 'postgres";
     assert!(again.out.is_empty() && again.err.contains(advised), "{again:?}");
     let refused = ranread("run 2 50 --write");
     assert!(refused.code == Some(2) && refused.err.contains("nothing is written"), "{refused:?}");

@@ -7,7 +7,7 @@ use super::address::{MysqlAddress, Place};
 use super::wire::Wire;
 use super::{MysqlError, WORDS};
 use crate::play::Whistle;
-use crate::private::{account, own};
+use crate::private::{Account, account, own};
 use block::Span;
 use std::fs::{self, File};
 use std::io;
@@ -33,7 +33,7 @@ const LOOKS: u32 = 3000;
 #[derive(Debug)]
 pub struct PrivateMariadb {
     folder: PathBuf,
-    account: Option<(u32, u32)>,
+    account: Option<Account>,
     options: Vec<String>,
     child: Mutex<Child>,
 }
@@ -55,10 +55,10 @@ impl PrivateMariadb {
         let (account, folder) = (account(&["mysql", "nobody"])?, folder.canonicalize()?);
         let is_new = !folder.join("data/mysql").exists();
         if is_new {
-            make(&folder, account)?;
+            make(&folder, account.as_ref())?;
         }
         let options: Vec<String> = options.iter().map(|&option| option.to_owned()).collect();
-        let child = Mutex::new(serve(&program, &folder, account, &options)?);
+        let child = Mutex::new(serve(&program, &folder, account.as_ref(), &options)?);
         let server = PrivateMariadb { folder, account, options, child };
         server.wait_until_ready()?;
         if is_new {
@@ -96,7 +96,7 @@ impl PrivateMariadb {
             let mut child = self.child.lock().unwrap_or_else(PoisonError::into_inner);
             child.kill()?;
             child.wait()?;
-            *child = serve(&program, &self.folder, self.account, &self.options)?;
+            *child = serve(&program, &self.folder, self.account.as_ref(), &self.options)?;
         }
         self.wait_until_ready()
     }
@@ -152,7 +152,7 @@ fn find(program: &str) -> Option<PathBuf> {
 }
 
 /// Creates the folder of a server's data.
-fn make(folder: &Path, account: Option<(u32, u32)>) -> io::Result<()> {
+fn make(folder: &Path, account: Option<&Account>) -> io::Result<()> {
     let temporary = folder.join(TEMPORARY);
     fs::create_dir_all(&temporary)?;
     own(&temporary, account)?;
@@ -177,7 +177,7 @@ fn why(folder: &Path) -> String {
     error.or_else(|| log.lines().last()).unwrap_or("ended without a word").to_owned()
 }
 
-fn serve(program: &Path, folder: &Path, account: Option<(u32, u32)>, options: &[String]) -> io::Result<Child> {
+fn serve(program: &Path, folder: &Path, account: Option<&Account>, options: &[String]) -> io::Result<Child> {
     let log = File::options().create(true).append(true).open(folder.join("log"))?;
     let mut command = as_account(program, folder, account);
     command.args(["--no-defaults", "--skip-networking"]);
@@ -187,10 +187,10 @@ fn serve(program: &Path, folder: &Path, account: Option<(u32, u32)>, options: &[
     command.args(options).stdout(Stdio::null()).stderr(log).spawn()
 }
 
-fn as_account(program: &Path, folder: &Path, account: Option<(u32, u32)>) -> Command {
+fn as_account(program: &Path, folder: &Path, account: Option<&Account>) -> Command {
     let mut command = Command::new(program);
-    if let Some((uid, gid)) = account {
-        command.uid(uid).gid(gid);
+    if let Some(account) = account {
+        command.uid(account.uid).gid(account.gid);
     }
     // The server's account may not be able to enter the current folder.
     command.current_dir("/").env("TMPDIR", folder.join(TEMPORARY)).stdin(Stdio::null());
