@@ -119,7 +119,11 @@ fn main() -> ExitCode {
 
 fn carry_out() -> ExitCode {
     let words = match names::unfold(std::env::args_os()) {
-        Ok(words) => words,
+        Ok(names::Typed::Words(words)) => words,
+        Ok(names::Typed::Help(help)) => {
+            terminal::print(&help);
+            return ExitCode::SUCCESS;
+        }
         Err(error) => {
             terminal::complain(&error.to_string());
             return ExitCode::from(2);

@@ -1,6 +1,6 @@
 //! The names of the classic tools: called by one of them, the program is that tool.
 
-use oltp::CharbenchError;
+use oltp::{Charbench, CharbenchError};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
@@ -34,20 +34,40 @@ pub fn folded(text: &str) -> String {
     }
 }
 
-/// The words as `seawall` itself takes them: behind a classic name stands its command.
+/// What was typed, without classic names.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Typed {
+    /// The words as `seawall` itself takes them: after a classic name stands its command.
+    Words(Vec<OsString>),
+    /// The help of a classic tool.
+    Help(String),
+}
+
+/// Puts the command after a classic name, and translates the options of charbench, which is also
+/// taken as a command: `seawall charbench`.
 ///
 /// # Errors
-/// Words of charbench that mean nothing there.
-pub fn unfold(words: impl Iterator<Item = OsString>) -> Result<Vec<OsString>, CharbenchError> {
+/// Options that charbench does not have.
+pub fn unfold(words: impl Iterator<Item = OsString>) -> Result<Typed, CharbenchError> {
     let mut words: Vec<OsString> = words.collect();
-    if let Some((name, command)) = words.first().and_then(|word| classic(word)) {
-        if name == CHARBENCH {
-            let rest: Vec<String> = words.drain(1..).map(|word| word.to_string_lossy().into_owned()).collect();
-            words.extend(oltp::unfold(&rest)?.into_iter().map(OsString::from));
+    let called = words.first().and_then(|word| classic(word));
+    let is_command = called.is_none() && words.get(1).is_some_and(|word| word == CHARBENCH);
+    match called {
+        _ if is_command || called.is_some_and(|(name, _)| name == CHARBENCH) => {
+            let rest = words.drain(1..).skip(usize::from(is_command));
+            let rest: Vec<String> = rest.map(|word| word.to_string_lossy().into_owned()).collect();
+            match oltp::unfold(&rest)? {
+                Charbench::Help(help) => return Ok(Typed::Help(help)),
+                Charbench::Words(rest) => {
+                    words.push("oltp".into());
+                    words.extend(rest.into_iter().map(OsString::from));
+                }
+            }
         }
-        words.insert(1, command.into());
+        Some((_, command)) => words.insert(1, command.into()),
+        None => {}
     }
-    Ok(words)
+    Ok(Typed::Words(words))
 }
 
 #[cfg(test)]
@@ -56,13 +76,18 @@ mod tests {
 
     #[test]
     fn a_classic_name_is_its_command() {
-        let of = |words: &[&str]| unfold(words.iter().map(OsString::from)).unwrap();
+        let of = |words: &[&str]| match unfold(words.iter().map(OsString::from)).unwrap() {
+            Typed::Words(words) => words,
+            Typed::Help(help) => vec![help.into()],
+        };
         assert_eq!(of(&["/usr/local/bin/fio", "--name=j"]), ["/usr/local/bin/fio", "fio", "--name=j"]);
         assert_eq!(of(&["RampRun.pl", "-miniops", "500"]), ["RampRun.pl", "ramp", "-miniops", "500"]);
-        assert_eq!(
-            of(&["charbench", "-uc", "2"]),
-            ["charbench", "oltp", "run", "--users", "2", "--warm-up", "0", "--columns", "users,tpm,tps,errs,vresp"]
-        );
+        let charbench = of(&["charbench", "-uc", "2"]);
+        assert_eq!(charbench[..5], ["charbench", "oltp", "run", "--users", "2"]);
+        assert_eq!(of(&["seawall", "charbench", "-uc", "2"])[1..], charbench[1..]);
+        for line in [["charbench", "-h"].as_slice(), &["charbench", "--help"], &["seawall", "charbench", "-h"]] {
+            assert!(of(line)[0].to_string_lossy().starts_with("usage: parameters:\n"), "{line:?}");
+        }
         assert_eq!(of(&["seawall", "fio"]), ["seawall", "fio"]);
         assert_eq!(of(&[]), [""; 0]);
     }

@@ -1,13 +1,17 @@
-//! The published tool's options as ours, and its line for each second.
+//! charbench's options as ours, and its line for each second.
+
+mod options;
 
 use crate::ledger::{Ledger, Second};
 use crate::transaction::Transaction;
+use options::OPTIONS;
+use std::collections::BTreeMap;
 
 /// What is wrong with what was typed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CharbenchError {
     /// No such option.
-    #[error("{typed}: there is no such option{hint}", hint = near.map_or(String::new(), |near| format!("; did you mean {near}?")))]
+    #[error("{typed}: there is no such option; {hint}", hint = near.map_or("-h lists all".into(), |near| format!("did you mean {near}?")))]
     Option {
         /// As typed.
         typed: String,
@@ -55,86 +59,93 @@ pub enum CharbenchError {
     Column(String),
 }
 
-/// Options that take a value, with ours where it is the same.
-const VALUED: [(&str, Option<&str>); 18] = [
-    ("-c", None),
-    ("-cs", Some("--database")),
-    ("-uc", Some("--users")),
-    ("-r", Some("--xml")),
-    ("-di", Some("--disable")),
-    ("-com", Some("--comment")),
-    ("-v", Some("--columns")),
-    ("-rt", None),
-    ("-bs", None),
-    ("-be", None),
-    ("-min", None),
-    ("-max", None),
-    ("-intermin", None),
-    ("-intermax", None),
-    ("-p", None),
-    ("-u", None),
-    ("-rr", None),
-    ("-stats", None),
-];
-/// Options without a value that change nothing here.
-const IGNORED: [&str; 3] = ["-a", "-nc", "-s"];
+/// The results file of the original where `-r` names none.
+const RESULTS_FILE: &str = "results.xml";
 
-/// The words of `seawall oltp run` that mean the same.
+/// What a command line of charbench means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Charbench {
+    /// These words of `seawall oltp`.
+    Words(Vec<String>),
+    /// Print this help.
+    Help(String),
+}
+
+/// The same command line as words of `seawall oltp run`.
 ///
 /// # Errors
-/// An option is none, or its value cannot be.
-pub fn unfold(typed: &[String]) -> Result<Vec<String>, CharbenchError> {
+/// An option is unknown, or its value is invalid.
+pub fn unfold(typed: &[String]) -> Result<Charbench, CharbenchError> {
     let mut out = vec!["run".to_owned()];
-    let mut value = std::collections::BTreeMap::new();
+    let mut value = BTreeMap::new();
+    let mut writes_results = true;
     let mut words = typed.iter();
     while let Some(word) = words.next() {
-        if word.starts_with("--") {
-            out.push(word.clone());
-            continue;
+        if matches!(word.as_str(), "-h" | "--help") {
+            return Ok(Charbench::Help(options::help()));
         }
-        if IGNORED.contains(&word.as_str()) {
-            continue;
-        }
-        let Some((option, ours)) = VALUED.iter().find(|(option, _)| option == word) else {
-            if !word.starts_with('-') {
+        let Some(option) = options::find(word) else {
+            // An option of `seawall oltp run`, or its value.
+            if word.starts_with("--") || !word.starts_with('-') {
                 out.push(word.clone());
                 continue;
             }
-            let names = || VALUED.iter().map(|(option, _)| *option).chain(IGNORED);
-            let near = nearest::to(word, names()).and_then(|near| names().find(|name| *name == near));
-            return Err(CharbenchError::Option { typed: word.clone(), near });
+            let names = || OPTIONS.iter().map(|option| option.name);
+            return Err(CharbenchError::Option { typed: word.clone(), near: nearest::to(word, names()) });
         };
+        if option.value.is_none() {
+            writes_results &= !matches!(option.name, "-nr" | "-sr");
+            continue;
+        }
         let given = words.next().ok_or_else(|| CharbenchError::Missing(word.clone()))?;
-        match ours {
-            Some(ours) => out.extend([(*ours).to_owned(), given.clone()]),
-            None if *option == "-p" => return Err(CharbenchError::Password),
-            None if *option == "-c" => return Err(CharbenchError::Configuration),
-            None => drop(value.insert(*option, given.clone())),
+        match (option.ours, option.name) {
+            (Some(ours), _) => out.extend([ours.to_owned(), given.clone()]),
+            (None, "-p") => return Err(CharbenchError::Password),
+            (None, "-c") => return Err(CharbenchError::Configuration),
+            (None, name) => drop(value.insert(name, given.as_str())),
         }
     }
+    out.extend(window(&value)?);
+    out.extend(think_times(&value));
+    if let Some(user) = value.get("-u") {
+        let database = out.iter().position(|word| word == "--database").and_then(|at| out.get_mut(at + 1));
+        let database = database.ok_or_else(|| CharbenchError::NoServer((*user).to_owned()))?;
+        *database = with_user(database, user)?;
+    }
+    let mut preset = |option: &str, value: &str| {
+        let is_given = out.iter().any(|word| word.split('=').next() == Some(option));
+        out.extend([option, value].into_iter().filter(|_| !is_given).map(str::to_owned));
+    };
+    preset("--columns", "users,tpm,tps,errs,vresp");
+    if writes_results {
+        preset("--xml", RESULTS_FILE);
+    }
+    Ok(Charbench::Words(out))
+}
+
+/// The measured window. As in the original, there is no warm-up before it unless `-bs` says so.
+fn window(value: &BTreeMap<&str, &str>) -> Result<Vec<String>, CharbenchError> {
     let time = |option: &'static str| value.get(option).map(|given| seconds(option, given)).transpose();
     let begin = time("-bs")?.unwrap_or(0);
     let end = time("-be")?.or(time("-rt")?);
+    let mut words = Vec::new();
     if let Some(end) = end {
         let window = end.checked_sub(begin).filter(|window| *window > 0).ok_or(CharbenchError::Window)?;
-        out.extend(["--time".into(), window.to_string()]);
+        words.extend(["--time".into(), window.to_string()]);
     }
-    out.extend(["--warm-up".into(), begin.to_string()]);
+    words.extend(["--warm-up".into(), begin.to_string()]);
+    Ok(words)
+}
+
+fn think_times(value: &BTreeMap<&str, &str>) -> Vec<String> {
+    let of = |name| value.get(name).copied();
+    let mut words = Vec::new();
     for (least, most, ours) in [("-min", "-max", "--think"), ("-intermin", "-intermax", "--think-between")] {
-        if value.contains_key(least) || value.contains_key(most) {
-            let of = |name| value.get(name).map_or("0", String::as_str);
-            out.extend([ours.into(), format!("{}-{}", of(least), of(most))]);
+        if of(least).or(of(most)).is_some() {
+            words.extend([ours.into(), format!("{}-{}", of(least).unwrap_or("0"), of(most).unwrap_or("0"))]);
         }
     }
-    if let Some(user) = value.get("-u") {
-        let database = out.iter().position(|word| word == "--database").and_then(|at| out.get_mut(at + 1));
-        let database = database.ok_or_else(|| CharbenchError::NoServer(user.clone()))?;
-        *database = with_user(database, user)?;
-    }
-    if !out.iter().any(|word| word == "--columns") {
-        out.extend(["--columns".into(), "users,tpm,tps,errs,vresp".into()]);
-    }
-    Ok(out)
+    words
 }
 
 /// A connect string as that user's, which it may name itself.
@@ -238,7 +249,10 @@ mod tests {
     use crate::ledger::tests::played;
 
     fn of(words: &str) -> Result<String, CharbenchError> {
-        unfold(&words.split(' ').map(str::to_owned).collect::<Vec<_>>()).map(|words| words.join(" "))
+        match unfold(&words.split(' ').map(str::to_owned).collect::<Vec<_>>())? {
+            Charbench::Words(words) => Ok(words.join(" ")),
+            Charbench::Help(help) => Ok(help),
+        }
     }
 
     #[test]
@@ -249,12 +263,34 @@ mod tests {
             "run --database sqlite:/x --users 8 --disable SQ,WQ,WA --columns users,tpm --xml out.xml --time 570 --warm-up \
              60 --think 0-5"
         );
-        assert_eq!(of("-rt 0:01").unwrap(), "run --time 60 --warm-up 0 --columns users,tpm,tps,errs,vresp");
+        assert_eq!(
+            of("-rt 0:01").unwrap(),
+            "run --time 60 --warm-up 0 --columns users,tpm,tps,errs,vresp --xml results.xml"
+        );
         assert_eq!(of("-p secret"), Err(CharbenchError::Password));
         assert!(matches!(of("-rt 5"), Err(CharbenchError::Time { .. })));
         assert_eq!(of("-rt 0:01 -bs 0:02"), Err(CharbenchError::Window));
-        assert!(matches!(of("-usr x"), Err(CharbenchError::Option { .. })));
+        let said = |words: &str| of(words).unwrap_err().to_string();
+        assert_eq!(said("-usr x"), "-usr: there is no such option; did you mean -sr?");
+        assert_eq!(said("-wibble"), "-wibble: there is no such option; -h lists all");
         assert_eq!(of("-uc"), Err(CharbenchError::Missing("-uc".into())));
+    }
+
+    /// As in the original, a run without `-r` writes results.xml, unless `-nr` or `-sr` says not to.
+    #[test]
+    fn results_xml_is_written_unless_refused() {
+        assert!(of("-uc 2").unwrap().ends_with(" --xml results.xml"));
+        assert!(of("-uc 2 --xml=x.xml").is_ok_and(|words| !words.contains("results.xml")));
+        for silent in ["-nr", "-sr"] {
+            assert!(of(&format!("-uc 2 {silent}")).is_ok_and(|words| !words.contains("--xml")), "{silent}");
+        }
+    }
+
+    #[test]
+    fn help_is_asked_for_anywhere() {
+        for line in ["-h", "--help", "-uc 2 -h"] {
+            assert!(of(line).is_ok_and(|help| help.starts_with("usage: parameters:\n")), "{line}");
+        }
     }
 
     /// The user of `-u` is the connect string's, wherever the two stand; two that differ are one

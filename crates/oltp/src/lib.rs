@@ -41,7 +41,7 @@ mod xml;
 
 pub use beside::{Beside, BesideArm, Turn, beside_asked, beside_page, beside_table, beside_verdicts};
 pub use chance::Chance;
-pub use charbench::{CharbenchError, Columns, unfold};
+pub use charbench::{Charbench, CharbenchError, Columns, unfold};
 pub use check::{Check, Expected, checks};
 pub use demand::{Asks, Demand};
 pub use evidence::{At, Evidence, ServerCounts, StoredCounts};
