@@ -79,6 +79,11 @@ impl Figures {
         }
     }
 
+    /// The most in a minute, for tables of several loads: `–` where no minute was full.
+    pub fn max_tpm_said(&self) -> String {
+        if self.minute_was_full { report::text::thousands(self.max_tpm) } else { "–".into() }
+    }
+
     /// Failed transactions of all kinds.
     pub fn failed(&self) -> u64 {
         self.failures.iter().sum()
@@ -100,6 +105,8 @@ mod tests {
         assert!((figures.avg_tps - 251.0 / 30.0).abs() < 1e-9);
         assert_eq!(figures.response, Span::from_millis(5));
         assert!(figures.minute_was_full && figures.failed() == 1);
+        assert_eq!(figures.max_tpm_said(), "491");
+        assert_eq!(Figures { minute_was_full: false, ..figures.clone() }.max_tpm_said(), "–");
         let max_tpm = figures.max_tpm as f64;
         assert!(figures.avg_tps * 60.0 <= max_tpm * 1.03 && max_tpm <= 60.0 * figures.max_tps as f64);
         assert_eq!(figures.lines.iter().map(|line| line.what.short()).collect::<Vec<_>>(), ["NCR", "UCD"]);

@@ -123,7 +123,7 @@ pub fn sweep_page(steps: &[Step], limiters: &[Limiter], facts: &[(String, String
         let cells = vec![
             format!("{:.1}", figures.avg_tps).into(),
             thousands(figures.max_tps).into(),
-            if figures.minute_was_full { thousands(figures.max_tpm) } else { "–".into() }.into(),
+            figures.max_tpm_said().into(),
             millis(figures.response).into(),
             thousands(figures.failed()).into(),
             limiter.name.into(),

@@ -39,19 +39,18 @@ pub fn results_xml(
         }
         let _ = writeln!(out, "  </{name}>");
     };
-    group(
-        "Overview",
-        &[
-            ("BenchmarkName", "Order Entry (Seawall)".into()),
-            ("Comment", comment.into()),
-            ("TimeOfRun", date.into()),
-            ("TotalRunTime", time),
-            ("TotalCompletedTransactions", figures.done.to_string()),
-            ("TotalFailedTransactions", figures.failed().to_string()),
-            ("AverageTransactionsPerSecond", format!("{:.2}", figures.avg_tps)),
-            ("MaximumTransactionRate", figures.max_tpm.to_string()),
-        ],
-    );
+    // Without a full minute there is no rate per minute.
+    let max_tpm = figures.minute_was_full.then(|| ("MaximumTransactionRate", figures.max_tpm.to_string()));
+    let overview = [
+        ("BenchmarkName", "Order Entry (Seawall)".into()),
+        ("Comment", comment.into()),
+        ("TimeOfRun", date.into()),
+        ("TotalRunTime", time),
+        ("TotalCompletedTransactions", figures.done.to_string()),
+        ("TotalFailedTransactions", figures.failed().to_string()),
+        ("AverageTransactionsPerSecond", format!("{:.2}", figures.avg_tps)),
+    ];
+    group("Overview", &overview.into_iter().chain(max_tpm).collect::<Vec<_>>());
     group(
         "Configuration",
         &[
@@ -134,5 +133,18 @@ mod tests {
         ] {
             assert!(xml.contains(part), "{part} in {xml}");
         }
+    }
+
+    /// The rate of the best minute is left out where no minute was full; all else stays.
+    #[test]
+    fn less_than_a_minute_has_no_rate_per_minute() {
+        let ledger = played(|_| 8, 5);
+        let figures = Figures { minute_was_full: false, ..Figures::of(&ledger, 4) };
+        let xml = results_xml(&figures, &ledger, Think::default(), "sqlite:a", "", "now");
+        assert!(!xml.contains("MaximumTransactionRate"), "{xml}");
+        assert!(
+            xml.contains("<AverageTransactionsPerSecond>8.00</AverageTransactionsPerSecond>\n  </Overview>"),
+            "{xml}"
+        );
     }
 }

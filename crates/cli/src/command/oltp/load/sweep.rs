@@ -24,7 +24,7 @@ impl Sweep {
                     break;
                 }
                 Ok(Played { figures, limiter, .. }) => {
-                    let (tps, tpm) = (format!("{:.1}", figures.avg_tps), report::text::thousands(figures.max_tpm));
+                    let (tps, tpm) = (format!("{:.1}", figures.avg_tps), figures.max_tpm_said());
                     let (ms, failed) = (report::text::millis(figures.response), figures.failed());
                     // Others are not held against a point that was cut short.
                     let whole = figures.window >= Span::from_secs(self.work.time);
@@ -37,6 +37,11 @@ impl Sweep {
                 }
             }
             users *= 2;
+        }
+        if steps.iter().any(|step| !step.figures.minute_was_full) {
+            terminal::complain(
+                "note: – in max TPM: warm-up and window were less than a minute together, too short for it",
+            );
         }
         let facts = field.facts();
         let ending = Ending { stopped: field.stop.is_asked(), unclosed: field.unclosed };
