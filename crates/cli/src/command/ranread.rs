@@ -128,10 +128,12 @@ fn run_once(ask: RunAsk, storage: Storage<'_>, memory: &Memory) -> Result<Answer
     course::end(run, kept, judged.as_deref().unwrap_or(&[]), unsure.clone(), None);
     if played.is_err() {
         terminal::print("\n");
+        field.print_remarks();
     }
     played?;
     let Some((batch, measured)) = once.taken else { return Ok(Answer::Yes) };
     terminal::print(&ranread::run_ends(&batch));
+    field.print_remarks();
     terminal::complain(&batch::said(&batch, &measured));
     if stop.is_asked() {
         bail!("stopped before the end; the rows of what was done are kept");

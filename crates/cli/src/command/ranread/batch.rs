@@ -45,6 +45,8 @@ pub struct Field<'a> {
     /// Why the reads of a relation say nothing of the storage.
     unsure: Option<String>,
     failed: bool,
+    /// What is to be said of batches when no line of the output is open.
+    remarks: Vec<String>,
 }
 
 /// What came of a batch.
@@ -83,7 +85,18 @@ impl<'a> Field<'a> {
         let is_real = matches!(storage, Storage::Real) && !aims.iter().all(|aim| matches!(aim, Aim::Nothing { .. }));
         let running = if let Storage::Real = storage { Running::begin()? } else { None };
         let size = is_real.then_some(size);
-        Ok(Field { load, aims, storage, places, size, running, relation, unsure: None, failed: false })
+        Ok(Field {
+            load,
+            aims,
+            storage,
+            places,
+            size,
+            running,
+            relation,
+            unsure: None,
+            failed: false,
+            remarks: Vec::new(),
+        })
     }
 
     /// How the targets are called in rows.
@@ -215,7 +228,9 @@ impl<'a> Field<'a> {
             }
             (Storage::Real, None) => {
                 let watched = Watched { stop, dots, live: &mut *live, kept };
-                self.load_by_engine(&specs, start, run, watched)?
+                let (finished, notes) = self.load_by_engine(&specs, start, run, watched);
+                self.remarks.extend(notes);
+                finished?
             }
             (Storage::Simulated(device), _) => {
                 let simulation = Simulation::of(&specs)?;
@@ -228,13 +243,13 @@ impl<'a> Field<'a> {
         live.clear();
         let Finished { outcomes, fetched, looked } = finished;
         let after = Counters::now();
-        self.complain(&outcomes);
+        self.remark_on(&outcomes);
         let rows = (1..).zip(&outcomes).map(|(job, outcome)| blank.of(job, ProcessState::Whole, outcome)).collect();
         let batch = Batch { rows };
         let mut evidence = self.evidence(&outcomes, &before, &after);
         if let Some(looked) = looked {
             evidence.bytes_fetched = fetched;
-            self.tell_of_server(&evidence, looked);
+            self.remark_on_server(&evidence, looked);
         }
         if let Some(first) = outcomes.first().filter(|_| !self.is_simulated()) {
             run.machine.backend.clone_from(&first.backend);
@@ -252,38 +267,51 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Lets the engine's jobs read.
-    fn load_by_engine(&self, specs: &[JobSpec], start: Span, run: &Run, watched: Watched<'_>) -> Result<Finished> {
+    /// Lets the engine's jobs read; with the engine's notes.
+    fn load_by_engine(
+        &self,
+        specs: &[JobSpec],
+        start: Span,
+        run: &Run,
+        watched: Watched<'_>,
+    ) -> (Result<Finished>, Vec<String>) {
         let settings = RunSettings {
             destroy: self.load.destroy.clone(),
             even_in_use: self.load.even_in_use.clone(),
             ..RunSettings::default()
         };
         let running = self.running.as_ref();
-        let mut watch = Watching { watched, running, run, start, rows: JobRows::default() };
-        Ok(Finished::of(engine::job::run(specs, &settings, &mut watch)?))
+        let mut watch = Watching { watched, running, run, start, rows: JobRows::default(), notes: Vec::new() };
+        let finished = engine::job::run(specs, &settings, &mut watch);
+        let notes = watch.notes;
+        (finished.map(Finished::of).map_err(Into::into), notes)
     }
 
-    /// Says where a server's blocks came from.
-    fn tell_of_server(&mut self, evidence: &BatchEvidence, looked: Looked) {
+    /// Prints the remarks on the batches so far, on lines of their own.
+    pub fn print_remarks(&mut self) {
+        self.remarks.drain(..).for_each(|line| terminal::complain(&line));
+    }
+
+    /// Where a server's blocks came from.
+    fn remark_on_server(&mut self, evidence: &BatchEvidence, looked: Looked) {
         // The first reason holds: one batch of a sweep that says nothing of the storage is enough.
         self.unsure = self.unsure.take().or_else(|| relation::unsure(evidence, looked));
-        terminal::complain(&relation::said(evidence, looked));
+        self.remarks.push(relation::said(evidence, looked));
     }
 
-    /// Says what its processes lost of their connections, and what failed.
-    fn complain(&mut self, outcomes: &[JobOutcome]) {
+    /// The connections that its processes lost, and each error once.
+    fn remark_on(&mut self, outcomes: &[JobOutcome]) {
         let mut lost = Losses::default();
         outcomes.iter().for_each(|outcome| lost.absorb(&outcome.losses));
-        lost.lines().iter().for_each(|line| terminal::complain(line));
-        let mut told = Vec::new();
+        self.remarks.extend(lost.lines());
+        let mut errors: Vec<&String> = Vec::new();
         for error in outcomes.iter().filter_map(|outcome| outcome.error.as_ref()) {
             self.failed = true;
-            if !told.contains(&&error.text) {
-                terminal::complain(&error.text);
-                told.push(&error.text);
+            if !errors.contains(&&error.text) {
+                errors.push(&error.text);
             }
         }
+        self.remarks.extend(errors.into_iter().cloned());
     }
 
     /// What was seen of the machine meanwhile; of a simulated device nothing of this machine
@@ -394,13 +422,15 @@ struct Watching<'w> {
     /// When the batch began in it.
     start: Span,
     rows: JobRows,
+    /// What the engine noted; the line of dots is open meanwhile.
+    notes: Vec<String>,
 }
 
 impl Watch for Watching<'_> {
     fn laying_out(&mut self, _path: &Path, _bytes: u64) {}
 
     fn note(&mut self, line: &str) {
-        terminal::complain(&format!("note: {line}"));
+        self.notes.push(format!("note: {line}"));
     }
 
     fn progress(&mut self, passed: Span, jobs: &[JobProgress]) {

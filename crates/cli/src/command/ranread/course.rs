@@ -28,6 +28,8 @@ pub struct Batches<'b, 'f, L> {
     pub field: &'b mut Field<'f>,
     pub loads: L,
     pub stop: &'b Stop,
+    /// Whether the output has an open line while a batch runs; its remarks wait for the end of it.
+    pub line_is_open: bool,
     /// Whether each second has a dot.
     pub dots: bool,
     pub live: Live,
@@ -45,13 +47,14 @@ pub fn play<L: Loads>(
     loads: &mut L,
     (run, kept): (Run, &mut Kept),
     stop: &Stop,
-    dots: bool,
+    line_is_open: bool,
 ) -> (Run, Result<()>) {
     let clock = Clock::new();
     let live = Live::on(Stream::Err, field.is_simulated(), &run.identity.title);
     // Dots are for what is read later; at a terminal they would break the view.
-    let dots = dots && !(live.is_shown() && stdout().is_terminal());
-    let mut batches = Batches { field, loads, stop, dots, live, kept, clock, processes: 0, played: Span::ZERO };
+    let dots = line_is_open && !(live.is_shown() && stdout().is_terminal());
+    let mut batches =
+        Batches { field, loads, stop, line_is_open, dots, live, kept, clock, processes: 0, played: Span::ZERO };
     engine::play(&mut batches, run)
 }
 
@@ -70,7 +73,11 @@ impl<L: Loads> Scene for Batches<'_, '_, &mut L> {
     fn play(&mut self, start: Time, run: &mut Run) -> Result<bool> {
         let begun = self.now().since(start);
         let watched = Watched { stop: self.stop, dots: self.dots, live: &mut self.live, kept: self.kept };
-        let (batch, measured) = self.field.play(self.processes, begun, run, watched)?;
+        let played = self.field.play(self.processes, begun, run, watched);
+        if !self.line_is_open {
+            self.field.print_remarks();
+        }
+        let (batch, measured) = played?;
         self.played = run.points.last().map_or(Span::ZERO, |point| point.end);
         let whole = !self.stop.is_asked() && batch.done() > 0 && batch.state() == ranread::ProcessState::Whole;
         self.loads.took(&batch, measured);

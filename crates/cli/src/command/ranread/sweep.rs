@@ -31,6 +31,7 @@ pub fn run(ask: SweepAsk, storage: Storage<'_>, memory: &Memory) -> Result<Answe
     let mut climb = Climb { sweep: Sweep::new(plan.clone()), load: None };
     terminal::line(ranread::sweep_heads());
     let (run, played) = course::play(&mut field, &mut climb, (run, &mut kept), &stop, false);
+    field.print_remarks();
     if played.is_err() || run.identity.state != State::Ended {
         course::end(run, kept, &[], None, None);
         played?;
