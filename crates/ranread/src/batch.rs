@@ -29,10 +29,9 @@ impl Batch {
     }
 
     /// IOPS as the export has them: the mean over the processes of
-    /// `processes × 1000 / own response time`.
-    pub fn export_iops(&self) -> f64 {
+    /// `processes × 1000 / own response time`; `None` where nothing was done.
+    pub fn export_iops(&self) -> Option<f64> {
         mean(self.rows.iter().filter_map(ProcessRow::response_ms).map(|ms| calculated_iops(self.active(), ms)))
-            .unwrap_or(0.0)
     }
 
     /// IOPS as they were: all requests over the time of the process that took longest.
@@ -156,7 +155,7 @@ pub(crate) mod tests {
         let batch = batch(&[4000, 8000]);
         assert_eq!(batch.response_ms(), Some(6.0));
         assert!((batch.console_iops() - 1000.0 / 3.0).abs() < 1e-9);
-        assert_eq!((batch.export_iops(), batch.measured_iops(), batch.iterations()), (375.0, 250.0, 1000));
+        assert_eq!((batch.export_iops(), batch.measured_iops(), batch.iterations()), (Some(375.0), 250.0, 1000));
     }
 
     /// One process was stopped after half of its requests in half of the time: its response time

@@ -55,9 +55,22 @@ fn classic(batch: &Batch) -> [String; 7] {
         any.database.clone(),
         batch.iterations().to_string(),
         any.processes.to_string(),
-        rounded(batch.response_ms().unwrap_or(0.0)),
-        format!("{:.0}", batch.export_iops()),
+        // Nothing done has no response time and no rate; the published query has NULL there.
+        batch.response_ms().map_or(String::new(), rounded),
+        batch.export_iops().map_or(String::new(), |iops| format!("{:.0}", iops.round())),
     ]
+}
+
+/// What the classic columns cannot say: how many of these batches did not do all that was asked.
+pub fn partial_batches(batches: &[Batch]) -> Option<String> {
+    let partial = batches.iter().filter(|batch| batch.state() != ProcessState::Whole).count();
+    (partial > 0).then(|| {
+        format!(
+            "{partial} of {} batches did not run to the end and have the figures of what was done; the column State says \
+             which, with --csv and in PerfTools.RanRead",
+            batches.len()
+        )
+    })
 }
 
 /// A moment as rows have it: `2016-05-23` and `14:08:00`.
@@ -117,6 +130,20 @@ mod tests {
                         2016-05-23\t14:08:00\t/usr/iris/db/zranread/\t1000\t2\t6\t375\t\n";
         assert_eq!(text, expected);
         assert_eq!(export_name(1_464_012_480), "PerfToolsRanRead_20160523-1408.txt");
+    }
+
+    /// A batch that was stopped before its first request has no figures, and is counted.
+    #[test]
+    fn a_batch_that_did_nothing_has_no_figures() {
+        let mut stopped = batch(&[4000, 8000]);
+        for row in &mut stopped.rows {
+            (row.reads, row.state) = (0, ProcessState::Stopped);
+        }
+        let text = export(&[batch(&[4000]), stopped.clone()]);
+        assert!(text.ends_with("\t/usr/iris/db/zranread/\t0\t2\t\t\t\n"), "{text}");
+        let note = partial_batches(&[batch(&[4000]), stopped]).unwrap();
+        assert!(note.starts_with("1 of 2 batches did not run to the end"), "{note}");
+        assert_eq!(partial_batches(&[batch(&[4000])]), None);
     }
 
     /// 2000 requests of 8 KiB in 8 s: 250 a second, 2.048 MB/s; the slowest took 8 ms.

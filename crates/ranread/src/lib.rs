@@ -35,7 +35,7 @@ pub use batch::Batch;
 pub use console::{EXPORT_DONE, exporting, run_begins, run_ends};
 pub use console::{Installation, help, setup_begins, setup_ends, usage};
 pub use evidence::{BatchEvidence, Limiter};
-pub use export::{csv, export, export_name};
+pub use export::{csv, export, export_name, partial_batches};
 pub use grammar::{
     Command, Effort, ExportAsk, GrammarError, Load, PurgeAsk, RunAsk, Settings, SetupAsk, SweepAsk, parse,
 };

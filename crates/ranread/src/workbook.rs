@@ -91,9 +91,9 @@ fn row(load: &[&Batch]) -> Vec<SheetValue> {
         SheetValue::Words(any.database.clone()),
         SheetValue::from(mean(load.iter().map(|batch| batch.iterations() as f64).collect()).round()),
         SheetValue::from(f64::from(any.processes)),
-        // Of a batch that did nothing there is no response time, and its mean is no number.
+        // Batches that did nothing have neither; the mean of none is not a number.
         SheetValue::from((mean(response) * 100.0).round() / 100.0),
-        SheetValue::from(mean(load.iter().map(|batch| batch.export_iops()).collect()).round()),
+        SheetValue::from(mean(load.iter().filter_map(|batch| batch.export_iops()).collect()).round()),
     ]
 }
 

@@ -41,6 +41,8 @@ pub(super) const STEPS: &[Step] = &[
     Step::Sql(include_str!("version_7.sql")),
     Step::Sql(include_str!("version_8.sql")),
     Step::Sql(include_str!("version_9.sql")),
+    // 10: the state of RanRead's batches.
+    Step::Views,
 ];
 
 /// The tables of versions 1 to 3; those that others refer to are last.
@@ -188,6 +190,7 @@ mod tests {
         STEPS[6],
         STEPS[7],
         STEPS[8],
+        STEPS[9],
         Step::Sql("ALTER TABLE run ADD COLUMN place TEXT NOT NULL DEFAULT 'here'"),
     ];
     /// A step that fails after a change.
@@ -201,6 +204,7 @@ mod tests {
         STEPS[6],
         STEPS[7],
         STEPS[8],
+        STEPS[9],
         Step::Sql("ALTER TABLE run ADD COLUMN place TEXT; SELECT nonsense"),
     ];
 
@@ -224,9 +228,9 @@ mod tests {
         open(&path, STEPS).unwrap().execute_batch(ADD_RUN).unwrap();
         let newer = open(&path, LATER).unwrap();
         assert_eq!(count(&newer, "SELECT count(*) FROM run WHERE title = 'old' AND place = 'here'"), 1);
-        assert_eq!(pragma(&newer, "user_version").unwrap(), 10);
+        assert_eq!(pragma(&newer, "user_version").unwrap(), 11);
         // The backup is a complete file of the old version, which the old program can open.
-        let copy = open(&dir.path().join("results.sqlite.v9.bak"), STEPS).unwrap();
+        let copy = open(&dir.path().join("results.sqlite.v10.bak"), STEPS).unwrap();
         assert_eq!(count(&copy, "SELECT count(*) FROM run WHERE title = 'old'"), 1);
     }
 
@@ -237,7 +241,7 @@ mod tests {
         open(&path, LATER).unwrap();
         let before = std::fs::read(&path).unwrap();
         let error = open(&path, STEPS).unwrap_err().to_string();
-        assert!(error.contains("format 10") && error.contains("up to 9") && !error.contains('\n'), "{error}");
+        assert!(error.contains("format 11") && error.contains("up to 10") && !error.contains('\n'), "{error}");
         assert_eq!(std::fs::read(&path).unwrap(), before);
     }
 
@@ -258,8 +262,8 @@ mod tests {
         open(&path, STEPS).unwrap();
         assert!(open(&path, BROKEN).is_err());
         open(&path, LATER).unwrap();
-        assert!(dir.path().join("results.sqlite.v9.bak").exists());
-        assert!(dir.path().join("results.sqlite.v9.bak.2").exists());
+        assert!(dir.path().join("results.sqlite.v10.bak").exists());
+        assert!(dir.path().join("results.sqlite.v10.bak.2").exists());
     }
 
     #[test]

@@ -202,6 +202,9 @@ fn export(ask: &ExportAsk, memory: &Memory) -> Result<Answer> {
         false => (name, ranread::export(&batches)),
     };
     let path = folder.join(name);
+    if let Some(note) = ranread::partial_batches(&batches) {
+        terminal::complain(&format!("note: {note}"));
+    }
     terminal::print(&ranread::exporting(&path.display().to_string()));
     std::fs::write(&path, text).with_context(|| path.display().to_string())?;
     if let Some(path) = &ask.xlsx {

@@ -78,7 +78,7 @@ fn the_published_query_is_answered() {
     assert_eq!(words(&found), wanted);
     // Each row, with and without the schema's name.
     let rows = "SELECT Batch, Job, Iterations, ResponseTime, IOPS FROM {} WHERE Batch > 1 ORDER BY Batch, Job";
-    let wanted = ["2 1 1000 4 500", "2 2 1000 8 250", "3 1 1000 2 500", "3 2 0 - -"];
+    let wanted = ["2 1 1000 4 500", "2 2 1000 8 250", "3 1 1000 2 500", "3 2 1000 - -"];
     for name in ["PerfTools.RanRead", "perftools.ranread", "RanRead"] {
         assert_eq!(words(&asked(&path, &rows.replace("{}", name)).unwrap()), wanted, "{name}");
     }
@@ -86,6 +86,25 @@ fn the_published_query_is_answered() {
         words(&asked(&path, "SELECT '{fn ROUND(1,2)} PerfTools.RanRead'").unwrap()),
         ["{fn ROUND(1,2)} PerfTools.RanRead"]
     );
+}
+
+/// One of two processes was stopped at half of its requests: the query has the mean, 750, as the
+/// export has, whichever row it reads; each row has its own requests, and says that the batch was
+/// stopped. Batches of a run that was killed are cut off.
+#[test]
+fn a_stopped_batch_is_marked() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("results.sqlite");
+    let mut results = Results::open(&path).unwrap();
+    let mut stopped = ranread(STARTED, &[&[(1000, 4000), (500, 2000)], &[(1, 1)]]);
+    let value = Value::Word("stopped".into());
+    stopped.settings.push(Setting { point: Some(0), actor: None, key: "batch".into(), value });
+    results.save(&stopped).unwrap();
+    let found = words(&asked(&path, QUERY).unwrap());
+    assert_eq!(found[0], "2016-05-23 14:08:00 /usr/iris/db/zranread/ 750 2 4 500");
+    let rows = "SELECT Batch, Job, Iterations, Requests, State FROM RanRead ORDER BY Batch, Job";
+    let wanted = ["1 1 750 1000 stopped", "1 2 750 500 stopped", "2 1 1 1 cut off"];
+    assert_eq!(words(&asked(&path, rows).unwrap()), wanted);
 }
 
 /// The published name gives access neither to writing nor to other files.
