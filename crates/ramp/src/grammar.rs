@@ -2,6 +2,8 @@
 //! `--option value` or `--option=value`, a comment of any number of words, and the classic
 //! program's name in front.
 
+mod rate;
+
 use crate::ladder::Ladder;
 use crate::settings::{Accounting, Constants, RampSettings, SettingsError, Steps};
 use block::{Bytes, Span};
@@ -21,7 +23,7 @@ const fn known(name: &'static str, value: Option<&'static str>, default: &'stati
 
 /// Every option. The first nine are the published ones.
 const OPTIONS: [Known; 32] = [
-    known("miniops", Some("IOPS"), "", "Lower end of the ramp, in total IOPS"),
+    known("miniops", Some("IOPS"), "", "Lower end of the ramp, in total IOPS (75000 or 75k)"),
     known("maxiops", Some("IOPS"), "", "Target of the last run, in total IOPS"),
     known("numruns", Some("N"), "10", "How many runs"),
     known("runtime", Some("T"), "30", "Length of a run: minutes, or with a unit (90s, 30m, 1h)"),
@@ -303,6 +305,12 @@ impl Given {
         self.one(option).map(|given| given.parse().map_err(|_| wrong(given))).transpose()
     }
 
+    fn rate(&self, option: &'static str) -> Result<Option<u64>, GrammarError> {
+        let rule = "a whole number above 0, such as 75000, 75k or 1.5M";
+        let wrong = |given: &str| GrammarError::Value { option, rule, given: given.into() };
+        self.one(option).map(|given| rate::rate(given).ok_or_else(|| wrong(given))).transpose()
+    }
+
     fn span(&self, option: &'static str, unit_s: u64) -> Result<Option<Span>, GrammarError> {
         let rule = if unit_s == 60 {
             "a time: minutes, or with a unit, such as 90s, 30m or 1h"
@@ -325,8 +333,8 @@ impl Given {
             journal: self.size("journal-rate")?.unwrap_or(usual.journal),
         };
         let ladder = Ladder {
-            min: self.number("miniops")?.ok_or(GrammarError::Missing("miniops"))?,
-            max: self.number("maxiops")?.ok_or(GrammarError::Missing("maxiops"))?,
+            min: self.rate("miniops")?.ok_or(GrammarError::Missing("miniops"))?,
+            max: self.rate("maxiops")?.ok_or(GrammarError::Missing("maxiops"))?,
             runs: self.number("numruns")?.unwrap_or(10),
             steps: self.steps()?,
         };

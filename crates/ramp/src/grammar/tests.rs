@@ -62,6 +62,16 @@ fn dashes_come_in_three_kinds() {
 }
 
 #[test]
+fn rates_have_the_suffixes_of_other_commands() {
+    let ladder = parse("--miniops 75k --maxiops 1.5M --wijfile w").unwrap().settings.unwrap().ladder;
+    assert_eq!((ladder.min, ladder.max), (75_000, 1_500_000));
+    assert_eq!(
+        error("--miniops 75q --maxiops 80k --wijfile w"),
+        "--miniops: must be a whole number above 0, such as 75000, 75k or 1.5M, got \"75q\""
+    );
+}
+
+#[test]
 fn times_are_minutes_or_have_a_unit() {
     let runtime = |text: &str| parse(&format!("{NEEDED} --runtime {text}")).map(|i| i.settings.unwrap().runtime);
     assert_eq!(runtime("30"), Ok(Span::from_secs(1800)));
