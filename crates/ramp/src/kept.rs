@@ -3,7 +3,7 @@
 //! published tables, journals are no part of the whole.
 
 use crate::{BLOCK, RampRow, RunOutcome};
-use block::{OpKind, Span};
+use block::{Fault, OpKind, Span};
 use stats::run::{Cell, Class, Event, Point, Run, RunActor, RunPlace, Setting, State, Taped, Value};
 use stats::{CycleRecord, Outcome, Verdict};
 
@@ -48,7 +48,7 @@ pub fn add(kept: &mut Run, actor: u32, run: &RunOutcome) {
         actor: Some(actor),
         at: start + failure.at,
         kind: "failure".into(),
-        name: format!("{}: {:?}", kind(failure.kind), failure.fault),
+        name: format!("{}: {}", kind(failure.kind), fault(failure.fault)),
         number: None,
     }));
     kept.add_losses(point, actor, start + run.elapsed, &run.losses);
@@ -138,12 +138,38 @@ fn kind(kind: OpKind) -> &'static str {
     }
 }
 
+fn fault(fault: Fault) -> &'static str {
+    match fault {
+        Fault::Invalid => "invalid request",
+        Fault::ReadOnly => "read-only",
+        Fault::Denied => "permission denied",
+        Fault::NoSpace => "no space left",
+        Fault::Io => "I/O error",
+        Fault::Unsupported => "not supported",
+        Fault::NoMemory => "no memory",
+        Fault::Gone => "target went away",
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::machine::Failure;
+    use block::ObjectId;
     use stats::job::Losses;
     use stats::run::Kind;
     use stats::{Direction, Punctuality, Tape, TapeSlice};
+
+    /// What ended a run is kept in words.
+    #[test]
+    fn a_failure_is_kept_in_words() {
+        let failure = Failure { kind: OpKind::Write, object: ObjectId(0), fault: Fault::NoSpace, at: Span::SECOND };
+        let run = RunOutcome { failure: Some(failure), ..RunOutcome::default() };
+        let mut kept = begun("host", "/data");
+        kept.points.push(point(100));
+        add(&mut kept, ACTOR, &run);
+        assert_eq!(kept.events[0].name, "write: no space left");
+    }
 
     /// What a run's tape knows is what is kept: reads never made are not late, and journals are
     /// beside the whole.
