@@ -6,7 +6,7 @@
 //! ```
 
 use super::Storage;
-use anyhow::Result;
+use anyhow::{Result, bail};
 use array::VirtualClock;
 use block::{Bytes, ObjectId, Span, Target};
 use engine::Hub;
@@ -35,10 +35,12 @@ impl SimulatedStorage {
     /// A device as large as `data` and the journals of these runs.
     ///
     /// # Errors
-    /// Two figures of the device contradict each other.
+    /// The data is smaller than the largest burst, or two figures of the device contradict each
+    /// other.
     pub fn new(device: &Device, data: Bytes, settings: &RampSettings) -> Result<SimulatedStorage> {
         let data = Bytes(data.0 / BLOCK * BLOCK);
         let burst = settings.loads().iter().map(|load| load.burst).max().unwrap_or(0);
+        enough(data, burst)?;
         let wij = Spot { object: DEVICE, at: data.0, bytes: Layout::wij_need(burst) };
         let stream = Spot { object: DEVICE, at: wij.at + wij.bytes, bytes: Layout::stream_need() };
         let files = vec![DataFile { object: DEVICE, at: 0, blocks: data.0 / BLOCK }];
@@ -51,6 +53,19 @@ impl SimulatedStorage {
             about: device.to_string(),
         })
     }
+}
+
+/// Refuses data with fewer blocks than the largest write cycle writes.
+fn enough(data: Bytes, burst: u64) -> Result<()> {
+    let need = burst.max(1).saturating_mul(BLOCK);
+    if data.0 < need {
+        let mib = need.div_ceil(1 << 20);
+        bail!(
+            "--data: must be at least {mib}MiB for the largest write cycle of {burst} blocks of 8 KiB, got {data}; give more, \
+             or lower --maxiops or --cycle"
+        );
+    }
+    Ok(())
 }
 
 impl Storage for SimulatedStorage {
