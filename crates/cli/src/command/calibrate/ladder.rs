@@ -7,6 +7,8 @@ use crate::outputs::check_file;
 use crate::{dataset, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::Bytes;
+use std::fs::File;
+use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use storage::Place;
 
@@ -53,18 +55,24 @@ pub fn record(place: &Path, size: Bytes, times: Times, writes: bool, memory: &Me
     Recordings::of_one(&run, from)
 }
 
-/// Whether a file is there, or can be made as large, asked before anything is. What is no path is
-/// asked when it is opened.
+/// Checks, before anything is done, that the place is a file or device that can be read, or that a
+/// file of this size can be made there.
 fn check_place(place: &Path, size: Bytes) -> Result<()> {
     let named = || format!("--place {}", place.display());
     let parsed = Place::parse(&place.to_string_lossy()).map_err(|rule| anyhow!("--place: {rule}"))?;
     if !matches!(parsed, Place::Path(_)) {
-        return Ok(());
+        bail!("{}: must be a file or device; load an export with seawall fio and fit that run with --run", named());
     }
-    if place.is_dir() {
-        bail!("{}: is a folder; name a file in it, which is made and removed again", named());
-    }
-    if place.exists() {
+    if let Ok(about) = std::fs::metadata(place) {
+        if about.is_dir() {
+            bail!("{}: is a folder; name a file in it, which is made and removed again", named());
+        }
+        if !about.is_file() && !about.file_type().is_block_device() {
+            bail!("{}: is neither a file nor a block device; name one that is", named());
+        }
+        if let Err(error) = File::open(place) {
+            bail!("{}: cannot be read ({error}); name another file or device", named());
+        }
         return Ok(());
     }
     check_file("--place", place)?;
@@ -80,7 +88,8 @@ fn check_place(place: &Path, size: Bytes) -> Result<()> {
 
 fn words(place: &Path, size: Option<Bytes>, Times { seconds, rounds }: Times, writes: bool) -> Vec<String> {
     let mut words = vec![
-        format!("--filename={}", place.display()),
+        // A colon separates names in fio's list.
+        format!("--filename={}", place.display().to_string().replace(':', "\\:")),
         format!("--runtime={seconds}"),
         // What begins is not what goes on; a tenth is enough for storage without a cache.
         format!("--ramp_time={}ms", 100 * seconds),
