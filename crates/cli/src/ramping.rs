@@ -1,5 +1,5 @@
-//! A ramp on this machine's files or a simulated device: opening it, running the machine, keeping
-//! what it leaves.
+//! A ramp on this machine's files or on a simulated device: opens it, runs the machine, and keeps
+//! the results.
 
 mod buffers;
 mod journal;
@@ -21,28 +21,28 @@ use block::{Bytes, ObjectId, OpKind};
 use ramp::{Progress, RampLoad, RampSettings, RunOutcome, RunSetup};
 use std::path::Path;
 
-/// What a ramp works on.
+/// The storage of a ramp.
 pub trait Storage {
-    /// What its data lies on, by name.
+    /// The names of the places with its data.
     fn names(&self) -> String;
 
-    /// The first directory, for what the machine's storage is; `None` where there is none.
+    /// The first directory, for the facts of the machine; `None` if there is none.
     fn folder(&self) -> Option<&Path>;
 
-    /// All of its data.
+    /// Size of all data.
     fn size(&self) -> Bytes;
 
-    /// What a request's object stands for.
+    /// The name of a request's object.
     fn name_of(&self, object: ObjectId) -> String;
 
-    /// Whether its time is a virtual one.
+    /// Whether its time is virtual.
     fn is_simulated(&self) -> bool;
 
-    /// What a reader of the figures must know of it.
+    /// Notes for readers of the figures.
     fn notes(&self) -> Vec<String>;
 
-    /// Plays one run; `watch` is shown how it stands and ends it by returning false. What it left,
-    /// and what I/O ran on.
+    /// Plays one run; `watch` gets the progress and ends the run by returning false. Returns the
+    /// outcome and the I/O backend.
     ///
     /// # Errors
     /// The storage cannot be opened, or cannot take the load.
@@ -56,7 +56,7 @@ pub trait Storage {
     ) -> Result<(RunOutcome, String)>;
 }
 
-/// What ended a run early, where it was its storage.
+/// The failure of the storage that ended a run early, if there was one.
 pub fn failed(outcome: &RunOutcome, storage: &dyn Storage) -> Option<String> {
     outcome.failure.map(|failure| {
         let doing = match failure.kind {

@@ -133,10 +133,10 @@ pub(crate) fn ranges(books: &mut dyn Books, database: &str) -> Result<Ranges, Er
     Ok(Ranges { customers: of("rows:customers")?, products: of("rows:product_information")? })
 }
 
-/// A run that has begun, and lives for as long as this does.
+/// A run that has begun; its sign of life lasts as long as this value.
 pub struct OpenRun {
     number: i64,
-    /// What was written down of it.
+    /// Its record.
     mark: String,
     _signed: Box<dyn Books>,
 }
@@ -164,8 +164,9 @@ pub(crate) fn run_ends(books: &mut dyn Books, run: &OpenRun, counts: &Counts, un
         }
         add(books, UNSURE, unsure as i64)?;
     } else {
-        // A server that restarted lost the run's lock, and a check took the run for dead and what
-        // it had added until then as it was. The rest is taken the same way.
+        // If a server restarted, the run's lock was lost, and a check may have taken the run for
+        // dead and accepted the rows that it had added. The remaining rows are accepted in the same
+        // way.
         note(books, &format!("{OPEN_RUN}{}", run.number), &run.mark)?;
     }
     books.batch("COMMIT")
@@ -177,7 +178,7 @@ fn close(books: &mut dyn Books, run: i64) -> Result<bool, Error> {
     Ok(books.text(sql, &[format!("{OPEN_RUN}{run}").as_str().into()])?.is_some())
 }
 
-/// A run that has not said what it added.
+/// A run whose added rows are not recorded yet.
 struct Open {
     number: i64,
     users: i64,
@@ -206,7 +207,7 @@ pub(crate) fn is_in_use(books: &mut dyn Books) -> Result<bool, Error> {
     Ok(open_runs(books)?.iter().any(|run| run.lives))
 }
 
-/// Under which key it is written down what dead runs left of a table or a sequence.
+/// The key for the rows of a table or the numbers of a sequence that dead runs left.
 fn left_key(expected: &Expected) -> Option<String> {
     match expected {
         Expected::Zero => None,
@@ -215,10 +216,10 @@ fn left_key(expected: &Expected) -> Option<String> {
     }
 }
 
-/// Once no run is under way, takes as it is what runs left that died before they could tell; by
-/// key, how much that was.
+/// If no run is in progress, accepts the rows that dead runs added; returns how many, by key.
 ///
-/// A server may still do what it was last asked for by each of their users: as much is unsure.
+/// A server may still run the last request of each of their users: that many transactions are
+/// unsure.
 fn settle(books: &mut dyn Books) -> Result<Vec<(String, i64)>, Error> {
     let open = open_runs(books)?;
     if open.is_empty() || open.iter().any(|run| run.lives) {
@@ -234,13 +235,13 @@ fn settle(books: &mut dyn Books) -> Result<Vec<(String, i64)>, Error> {
     }
     books.batch("BEGIN")?;
     for run in &open {
-        // Somebody else has settled it meanwhile.
+        // Another process has settled it meanwhile.
         if !close(books, run.number)? {
             books.batch("ROLLBACK")?;
             return Ok(Vec::new());
         }
     }
-    // One that began meanwhile may have added some of that.
+    // A run that began meanwhile may have added some of them.
     if !open_runs(books)?.is_empty() {
         books.batch("ROLLBACK")?;
         return Ok(Vec::new());
@@ -256,7 +257,7 @@ fn settle(books: &mut dyn Books) -> Result<Vec<(String, i64)>, Error> {
 /// Maximum number of rows that a transaction adds to a table: five items.
 const MOST_ROWS: i64 = 5;
 
-/// What was counted under that key.
+/// The count with that key.
 fn counted(books: &mut dyn Books, key: &str) -> Result<i64, Error> {
     Ok(noted(books, key)?.and_then(|value| value.parse().ok()).unwrap_or(0))
 }

@@ -91,7 +91,6 @@ const AFTER_FAILURE: Span = Span::from_millis(10);
 ///
 /// # Errors
 /// A user cannot connect at the start, or a thread could not be started.
-/// A user has no connection at the start, or the system gives no thread.
 pub fn play<'w, S: Session + Send>(
     plan: &UserPlan,
     whistle: &'w Whistle,

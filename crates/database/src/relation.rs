@@ -157,7 +157,7 @@ impl Relation {
     }
 }
 
-/// Who made what has the relation's name.
+/// The origin of a table with the relation's name.
 #[derive(Clone, Copy)]
 enum Maker {
     Setup,
@@ -169,7 +169,7 @@ fn no_relation(postgres: &Postgres) -> Error {
     Error::NoRelation { database: postgres.name(), option: postgres.option() }
 }
 
-/// What has the relation's name in that database, if anything.
+/// The origin of the table with the relation's name in that database, if there is one.
 fn found(postgres: &Postgres) -> Result<Option<Maker>, Error> {
     let sql =
         "SELECT COALESCE(obj_description(oid, 'pg_class'), '') FROM pg_class WHERE oid = to_regclass(CAST($1 AS text))";

@@ -1,12 +1,14 @@
-//! A database beside other workloads: arms that take turns, their transactions held against each
-//! other round by round, the verdict, and how it is shown. The player brings the turns.
+//! A database beside other workloads: arms take turns, and the transactions of each are compared
+//! with those of the baseline arm round by round. Computes the verdict and how it is shown; the
+//! caller plays the turns.
 //!
 //! ```text
 //!   round 1   alone ─ bully ─ ceiling ─ floor      TPM of each, over TPM alone in the same round
 //!   round 2   ceiling ─ floor ─ alone ─ bully      …            median of these ratios, with its interval
 //! ```
-//! What a machine can do changes within minutes: ratios within a round meet that, and the baseline
-//! itself tells by how much. Where its turns lie too far apart nothing is said.
+//! The speed of a machine changes within minutes. Ratios within a round compensate for that, and
+//! the spread of the baseline itself shows how much it changed: if its turns lie too far apart,
+//! there is no verdict.
 
 mod page;
 mod table;
@@ -23,24 +25,24 @@ use stats::run::{Run, Setting, Taped, Value};
 use stats::{Histogram, Median};
 use workload::plan::Goal;
 
-/// A database beside others, for those who show it.
+/// A database beside others, as it is shown.
 #[derive(Clone, Debug, Default)]
 pub struct Beside {
-    /// What it is called.
+    /// Its title.
     pub title: String,
-    /// What it shows.
+    /// What it demonstrates.
     pub about: String,
-    /// How many users the database had.
+    /// Number of users of the database.
     pub users: u32,
-    /// How long each turn was measured.
+    /// Measured length of each turn.
     pub window: Span,
     /// The arms, in the plan's order; at least one.
     pub arms: Vec<BesideArm>,
-    /// What was asked.
+    /// The goals.
     pub goals: Vec<Goal>,
     /// Whether it ended before every arm had all its turns.
     pub cut_short: bool,
-    /// Lines that a reader must know.
+    /// Notes for the reader.
     pub notes: Vec<String>,
 }
 
@@ -49,16 +51,16 @@ pub struct Beside {
 pub struct BesideArm {
     /// Its name.
     pub name: String,
-    /// What is different in it.
+    /// How it differs from the others.
     pub about: String,
-    /// Its turns by their rounds; `None` where one was not played.
+    /// Its turns by round; `None` if a turn was not played.
     pub turns: Vec<Option<Turn>>,
 }
 
 /// An arm's turn in a round.
 #[derive(Clone, Debug, Default)]
 pub struct Turn {
-    /// Transactions completed a minute, over the window.
+    /// Transactions completed per minute, over the window.
     pub tpm: f64,
     /// Response times of all transactions.
     pub response: Histogram,
@@ -66,12 +68,12 @@ pub struct Turn {
     pub seconds: Vec<u64>,
     /// Failed transactions.
     pub failed: u64,
-    /// What the other workloads did meanwhile, operations a second.
+    /// What the other workloads did meanwhile, in operations per second.
     pub others_iops: f64,
 }
 
 impl Turn {
-    /// Of a ledger that is finished.
+    /// The turn of a finished ledger.
     pub fn of(ledger: &Ledger, users: u32, others_iops: f64) -> Turn {
         let figures = Figures::of(ledger, users);
         let mut response = Histogram::new();
@@ -85,8 +87,8 @@ impl Turn {
         }
     }
 
-    /// Adds it to the last point of a run, whose first actor the users are; the window began at
-    /// `start` of the run.
+    /// Adds the turn to the last point of a run, whose first actor is the users; the window began
+    /// at `start` of the run.
     pub fn add(&self, run: &mut Run, ledger: &Ledger, start: Span, round: u32) {
         let Some(point) = run.points.len().checked_sub(1) else { return };
         let at = Taped { point: point as u32, actor: 0, start, measured: ledger.window() };
@@ -128,12 +130,12 @@ impl BesideArm {
 }
 
 impl Beside {
-    /// The arm that others are held against: that of the first goal, or the first.
+    /// The baseline arm: that of the first goal, or the first arm.
     pub fn baseline(&self) -> usize {
         self.goals.first().map_or(0, |goal| goal.baseline)
     }
 
-    /// What an arm had of another's transactions, round by round.
+    /// The transactions of an arm as a ratio to those of another, round by round.
     pub fn ratio(&self, arm: usize, baseline: usize) -> Option<Median> {
         let (arm, baseline) = (&self.arms[arm], &self.arms[baseline]);
         let rounds = arm.turns.iter().zip(&baseline.turns);
@@ -143,7 +145,7 @@ impl Beside {
     }
 }
 
-/// The run before its first point: the users, and what was asked of them.
+/// The run before its first point: the users, and their settings.
 pub fn beside_asked(mut run: Run, database: &str, users: u32) -> Run {
     let place = run.place(stats::run::RunPlace { kind: "database".into(), name: database.into(), size: None });
     run.add_actor("users", Some(place));

@@ -7,21 +7,21 @@ use crate::transaction::Transaction;
 use options::OPTIONS;
 use std::collections::BTreeMap;
 
-/// What is wrong with what was typed.
+/// What is wrong with a command line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CharbenchError {
-    /// No such option.
+    /// There is no such option.
     #[error("{typed}: there is no such option; {hint}", hint = near.map_or("-h lists all".into(), |near| format!("did you mean {near}?")))]
     Option {
         /// As typed.
         typed: String,
-        /// The nearest.
+        /// The nearest option.
         near: Option<&'static str>,
     },
-    /// Nothing behind an option.
+    /// An option has no value.
     #[error("{0}: needs a value behind it")]
     Missing(String),
-    /// Not a time.
+    /// A value is not a time.
     #[error("{option}: must be hh:mm or hh:mm.ss, got {given:?}")]
     Time {
         /// Which option.
@@ -29,32 +29,32 @@ pub enum CharbenchError {
         /// As typed.
         given: String,
     },
-    /// A window that has no length.
+    /// The window is empty.
     #[error("-bs: the window must begin before -be and the end of the run")]
     Window,
-    /// Others would see it.
+    /// A password that others could read.
     #[error(
         "-p: a password on the command line can be read by everybody on this host; put it into the database's own file"
     )]
     Password,
-    /// A user of what has none.
+    /// A user for a database that has none.
     #[error("-u: only a server's connect string has a user, as in -cs postgres://{0}@localhost/shop; leave -u out")]
     NoServer(String),
-    /// Two users.
+    /// Two different users.
     #[error("-u: the connect string names another user, {named:?}, got {given:?}; leave one of them out")]
     User {
-        /// Of the connect string.
+        /// The one in the connect string.
         named: String,
         /// As typed.
         given: String,
     },
-    /// A file of settings.
+    /// A configuration file.
     #[error(
         "-c: a configuration is not read here; give what it says by options, as -cs, -uc, -rt, -min and -max, and weights \
          by --weights"
     )]
     Configuration,
-    /// No such column.
+    /// There is no such column.
     #[error("must be columns of users, tpm, tps, errs, resp, vresp and trans, got {0:?}")]
     Column(String),
 }
@@ -148,7 +148,7 @@ fn think_times(value: &BTreeMap<&str, &str>) -> Vec<String> {
     words
 }
 
-/// A connect string as that user's, which it may name itself.
+/// A connect string with that user, who may be in it already.
 fn with_user(database: &str, user: &str) -> Result<String, CharbenchError> {
     let (scheme, rest) = database.split_once("://").ok_or_else(|| CharbenchError::NoServer(user.into()))?;
     let coded = percent_coded(user);
@@ -158,7 +158,7 @@ fn with_user(database: &str, user: &str) -> Result<String, CharbenchError> {
     let named = before.or_else(|| parameters.split('&').find_map(|parameter| parameter.strip_prefix("user=")));
     match named {
         Some(named) if named == user || named == coded => Ok(database.into()),
-        // What stands behind a colon is a password, and nothing for a message.
+        // After a colon follows a password, which must not be printed.
         Some(named) => {
             let named = named.split(':').next().unwrap_or_default().into();
             Err(CharbenchError::User { named, given: user.into() })
@@ -167,7 +167,7 @@ fn with_user(database: &str, user: &str) -> Result<String, CharbenchError> {
     }
 }
 
-/// A name as it stands in a URL.
+/// A name as it is written in a URL.
 fn percent_coded(name: &str) -> String {
     let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
     let coded = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
@@ -184,24 +184,24 @@ fn seconds(option: &'static str, given: &str) -> Result<u64, CharbenchError> {
     Ok(hours * 3600 + minutes * 60 + seconds)
 }
 
-/// Which columns a line has behind the time.
+/// The columns of a line after the time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Columns(Vec<&'static str>);
 
 impl Columns {
     const KNOWN: [&'static str; 7] = ["users", "tpm", "tps", "errs", "resp", "vresp", "trans"];
 
-    /// As typed, with commas between them.
+    /// Parses names separated by commas.
     ///
     /// # Errors
-    /// One is none.
+    /// A column is unknown.
     pub fn parse(given: &str) -> Result<Columns, CharbenchError> {
         let known = |name: &str| Columns::KNOWN.into_iter().find(|known| known.eq_ignore_ascii_case(name.trim()));
         let column = |name: &str| known(name).ok_or_else(|| CharbenchError::Column(name.into()));
         given.split(',').map(column).collect::<Result<_, _>>().map(Columns)
     }
 
-    /// The heads.
+    /// The line of column heads.
     pub fn heads(&self) -> String {
         let head = |column: &&str| match *column {
             "users" => vec!["Users".to_owned()],
@@ -214,7 +214,7 @@ impl Columns {
         line_of("Time", self.0.iter().flat_map(head))
     }
 
-    /// The line of a second, at that time of day.
+    /// The line of a second, with that time of day.
     pub fn line(&self, time: &str, ledger: &Ledger, second: usize, running: u32, wanted: u32) -> String {
         let done = ledger.seconds().get(second).copied().unwrap_or_default();
         let cells = |column: &&str| match *column {
@@ -276,7 +276,7 @@ mod tests {
         assert_eq!(of("-uc"), Err(CharbenchError::Missing("-uc".into())));
     }
 
-    /// As in the original, a run without `-r` writes results.xml, unless `-nr` or `-sr` says not to.
+    /// As in the original, a run without `-r` writes results.xml, unless `-nr` or `-sr` is given.
     #[test]
     fn results_xml_is_written_unless_refused() {
         assert!(of("-uc 2").unwrap().ends_with(" --xml results.xml"));
@@ -293,8 +293,8 @@ mod tests {
         }
     }
 
-    /// The user of `-u` is the connect string's, wherever the two stand; two that differ are one
-    /// too many, and a file has none.
+    /// `-u` sets the user of the connect string, whichever comes first; two different users are an
+    /// error, and so is a user of a file.
     #[test]
     fn the_user_is_that_of_the_connect_string() {
         let database = |words: &str| of(words).map(|words| words.split(' ').nth(2).unwrap().to_owned());

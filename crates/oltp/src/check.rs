@@ -1,14 +1,14 @@
 //! What must hold in the database after a run: references, totals, stock, sequences, and that the
-//! inserts that were counted are the rows that came.
+//! number of rows has grown by the counted inserts.
 
 use crate::schema::{Dialect, Sequence, Table};
 
-/// A question whose answer is a number.
+/// A check whose result is a number.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Check {
     /// What must hold.
     pub what: String,
-    /// The query of one number.
+    /// The query that returns the number.
     pub sql: String,
     /// What the number must be.
     pub expected: Expected,
@@ -19,10 +19,10 @@ pub struct Check {
 pub enum Expected {
     /// None.
     Zero,
-    /// The rows that setup loaded into a table and those that runs counted; nothing can be said
-    /// while a run is open.
+    /// The rows that setup loaded into a table plus those that runs counted; cannot be said while a
+    /// run is open.
     LoadedAndCounted(Table),
-    /// The same, of the number that a sequence gave last.
+    /// The same for the last number of a sequence.
     LastOf(Table),
 }
 
@@ -37,7 +37,7 @@ fn orphans(child: &str, column: &str, parent: &str) -> Check {
     }
 }
 
-/// All checks, for a database in which setup loaded so many orders with so much stock.
+/// All checks, for a database in which setup loaded this many orders and this much stock.
 pub fn checks(dialect: Dialect, orders_loaded: i64, stock_loaded: i64) -> Vec<Check> {
     let mut all = vec![
         orphans("addresses", "customer_id", "customers"),
@@ -84,8 +84,8 @@ fn of_sequence(sequence: Sequence, dialect: Dialect) -> Check {
             sql: format!("SELECT value FROM {} WHERE name = '{name}'", crate::SEQUENCES_TABLE),
             expected: Expected::LastOf(table),
         },
-        // Numbers that were given are not taken back with a transaction, and each connection, or
-        // the server, takes many at once.
+        // A rolled back transaction does not return its numbers, and each connection, or the
+        // server, reserves many at once.
         Dialect::Postgres | Dialect::Mariadb => {
             let column = table.columns().next().unwrap_or_default();
             let last = match dialect {

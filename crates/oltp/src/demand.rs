@@ -1,15 +1,15 @@
-//! What transactions ask of storage: pages that lie anywhere, pages that they change, and commits.
+//! What transactions demand of storage: random pages, random pages that they change, and commits.
 //!
-//! Counted from what each does and from the schema's tables and indexes, not measured: a row or a
-//! leaf of an index that is found by a key drawn evenly is a page that lies anywhere; what is
-//! appended (new rows, the newest leaf of an index by date), the inner pages of indexes, and the
-//! tables of fixed size (products, warehouses, inventories) are in any cache and count for nothing,
-//! but for the stock that an order changes. Means where there are several: three looks, three
-//! items, 1.5 addresses and cards a customer.
+//! Counted from the steps of each transaction and from the schema's tables and indexes, not
+//! measured. A row or an index leaf that is found by a uniformly drawn key is a random page. Not
+//! counted, because any cache has them: appended pages (new rows, the newest leaf of an index by
+//! date), the inner pages of indexes, and the tables of fixed size (products, warehouses,
+//! inventories), except for the stock that an order changes. Where counts vary these are means:
+//! three looks, three items, 1.5 addresses and cards per customer.
 //!
-//! These counts stand for a database of which only one part is known, that of pages that are
-//! missing, as in a published table. Where its size and its buffers are known,
-//! [`ShopPages`](crate::ShopPages) says which pages those are.
+//! These counts are for a database of which only the miss ratio is known, as in a published table.
+//! If its size and its buffers are known, [`ShopPages`](crate::ShopPages) says which pages those
+//! are.
 
 use crate::mix::TransactionMix;
 use crate::transaction::Transaction;
@@ -17,24 +17,24 @@ use crate::transaction::Transaction;
 /// Pages and commits of a transaction.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Demand {
-    /// Pages that lie anywhere.
+    /// Random pages.
     pub pages: f64,
-    /// Pages that are changed and lie anywhere.
+    /// Random pages that are changed.
     pub changed: f64,
     /// Commits that the user waits for.
     pub commits: f64,
 }
 
 impl Transaction {
-    /// What one asks of storage, at a scale of 1.
+    /// The demand of one transaction, at a scale of 1.
     pub const fn demand(self) -> Demand {
         let (pages, changed, commits) = match self {
-            // Leaves of new keys: five of customers, two each of addresses and cards. The log-in is
+            // Leaves of new keys: five of customers, two each of addresses and cards. The logon is
             // a commit of its own.
             Transaction::CustomerRegistration => (9.0, 9.0, 2.0),
-            // A leaf and three customers of a name; two leaves of addresses, and the customer.
+            // A leaf and three customers with a name; two leaves of addresses, and the customer.
             Transaction::UpdateCustomerDetails => (6.0, 3.0, 1.0),
-            // The customer by its key; the log-in.
+            // The customer by its key; the logon.
             Transaction::BrowseProducts => (2.0, 0.0, 1.0),
             // Customer, addresses and cards: 7. Four leaves of orders, three of items by product
             // and two by order; the stock of three products, which is in memory and is written.
@@ -56,13 +56,12 @@ impl Transaction {
     }
 }
 
-/// What each transaction asks of storage behind a database's buffers: pages are those that they
-/// lack.
+/// What each transaction demands of storage behind a database's buffers: the pages that miss.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Asks(pub [Demand; Transaction::ALL.len()]);
 
 impl Asks {
-    /// Where of all pages that lie anywhere this part is missing, whichever they are.
+    /// This fraction of all random pages misses, whichever they are.
     pub const fn anywhere(missing: f64) -> Asks {
         let mut asks = [Demand { pages: 0.0, changed: 0.0, commits: 0.0 }; Transaction::ALL.len()];
         let mut at = 0;
@@ -74,12 +73,12 @@ impl Asks {
         Asks(asks)
     }
 
-    /// What one asks.
+    /// The demand of one transaction.
     pub fn of(&self, what: Transaction) -> Demand {
         self.0[what as usize]
     }
 
-    /// What a transaction of this mix asks on average.
+    /// The mean demand of a transaction in this mix.
     pub fn mean(&self, mix: &TransactionMix) -> Demand {
         Demand {
             pages: mix.mean(&self.0.map(|demand| demand.pages)),
@@ -88,7 +87,7 @@ impl Asks {
         }
     }
 
-    /// The same with so many times the pages.
+    /// The same with the pages multiplied by this factor.
     #[must_use]
     pub fn times(self, factor: f64) -> Asks {
         Asks(self.0.map(|Demand { pages, changed, commits }| Demand {
@@ -100,7 +99,7 @@ impl Asks {
 }
 
 impl TransactionMix {
-    /// The mean of a number that each transaction has.
+    /// The mean of a number over the transactions of a mix.
     pub fn mean(&self, of: &[f64; Transaction::ALL.len()]) -> f64 {
         let all: f64 = Transaction::ALL.iter().map(|one| f64::from(self.weight(*one))).sum();
         Transaction::ALL.iter().map(|one| f64::from(self.weight(*one)) / all * of[*one as usize]).sum()
@@ -111,7 +110,7 @@ impl TransactionMix {
 mod tests {
     use super::*;
 
-    /// 1.48 commits a transaction at the published weights: 12 + 32 + 4 of a hundred have two, all
+    /// 1.48 commits per transaction at the published weights: 12 + 32 + 4 % of them have two, all
     /// others one.
     #[test]
     fn the_published_mix_has_its_published_commits() {

@@ -1,60 +1,61 @@
-//! What host and database did while users worked.
+//! What was observed of the host and the database during a load.
 
 use crate::stored::Stored;
 use block::Span;
 use std::ops::AddAssign;
 
-/// What the host and the programs did in the window; a part is of one.
+/// What the host and the programs did in the window; fractions are from 0 to 1.
 #[derive(Clone, Debug, Default)]
 pub struct Evidence {
-    /// All processors' time that was used.
+    /// Fraction of all processors' time that was used.
     pub cpu: Option<f64>,
-    /// The busiest device and the part of the time in which it had requests.
+    /// The busiest device, and the fraction of the time in which it had requests.
     pub device: Option<(String, f64)>,
     /// Bytes that all watched devices read.
     pub device_read: Option<u64>,
-    /// The part of the time in which something waited for I/O.
+    /// Fraction of the time in which some task waited for I/O.
     pub io_pressure: Option<f64>,
-    /// Processors that this program used, the database too where that is inside of it.
+    /// Processors used by this program, including the database if that is embedded.
     pub own_cores: Option<f64>,
-    /// Processors that a server's processes used, where they are on this host.
+    /// Processors used by a server's processes, if they are on this host.
     pub database_cores: Option<f64>,
-    /// Processors of the host; 0 where unknown.
+    /// Processors of the host; 0 if unknown.
     pub cores: u32,
-    /// Users think, or wait until they are due; else all of their time is the database's or ours.
+    /// Users think or follow a schedule; otherwise all of their time is spent in the database or in
+    /// this program.
     pub paced: bool,
-    /// Bytes that came from below the page cache into this program.
+    /// Bytes that this program read from below the page cache.
     pub fetched: Option<u64>,
-    /// What a server counted.
+    /// The server's counters.
     pub server: Option<ServerCounts>,
-    /// What it counted of each table and index, where it does.
+    /// The server's counters of each table and index, if it has them.
     pub stored: Vec<StoredCounts>,
-    /// Bytes that the processes of a server of one's own may have, page cache included.
+    /// Memory limit of a private server's processes in bytes, page cache included.
     pub memory: Option<u64>,
-    /// Bytes of that which were page cache at the end of the window.
+    /// Bytes of it that were page cache at the end of the window.
     pub page_cache: Option<u64>,
 }
 
-/// What a server counted of a table or an index in a window, in pages.
+/// A server's counters of a table or an index in a window, in pages.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct StoredCounts {
-    /// Of what.
+    /// The table or index.
     pub stored: Stored,
     /// Its pages at the end.
     pub pages: u64,
-    /// Those that came at its end meanwhile.
+    /// Pages appended in the window.
     pub added: u64,
-    /// How often a page was asked for.
+    /// How often a page was requested.
     pub asked: u64,
-    /// Pages that were asked of the system; those that came new are none of them.
+    /// Pages read from the operating system, without new ones.
     pub read: u64,
 }
 
-/// What a user's connection was found at, when the server was asked.
+/// What a user's connection was doing when the server was sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
 pub enum At {
-    /// At work, or for want of a processor.
+    /// Working, or waiting for a processor.
     Processor,
     /// Waiting for blocks of tables and indexes.
     Reading,
@@ -72,66 +73,67 @@ impl At {
     /// All of them.
     pub const ALL: [At; 6] = [At::Processor, At::Reading, At::Committing, At::Locked, At::Client, At::Other];
 
-    /// Its name.
+    /// The name of the state.
     pub const fn name(self) -> &'static str {
         ["processor", "reading", "committing", "locked", "client", "other"][self as usize]
     }
 
-    /// What a connection of MariaDB is at, by the command and the state in its list of connections;
-    /// `Locked` is one that waits for a transaction. It does not tell work from reads: both are
-    /// `Other`.
+    /// The state of a MariaDB connection, from the command and the state in the list of
+    /// connections; `Locked` waits for another transaction. Work and reads cannot be told apart:
+    /// both are `Other`.
     pub fn of_mariadb(command: &str, state: &str) -> At {
         match (command, state) {
             ("Sleep", _) => At::Client,
             ("Locked", _) => At::Locked,
             (_, state) if state.starts_with("Waiting for") && state.ends_with("lock") => At::Locked,
-            // The second is after a commit until the log is synced, as another session does that.
+            // The second one follows a commit until another session has synced the log.
             (_, state) if state.starts_with("Commit") || state == "Updating status" => At::Committing,
             _ => At::Other,
         }
     }
 
-    /// What PostgreSQL's wait event is, by its manual's table of wait events; none is work.
+    /// The state for a PostgreSQL wait event, by the manual's table of wait events; no event means
+    /// work.
     pub fn of_postgres(kind: &str, event: &str) -> At {
         match (kind, event) {
             ("", _) => At::Processor,
             ("Client", _) => At::Client,
             ("Lock", _) => At::Locked,
-            // Who commits waits for the log's lock while another syncs for both.
+            // A committing session waits for the log's lock while another one syncs for both.
             ("IO" | "LWLock", event) if event.starts_with("WAL") => At::Committing,
             ("IPC", "SyncRep") => At::Committing,
             ("IO", event) if event.starts_with("DataFile") => At::Reading,
-            // Another reads the block that is wanted.
+            // Another session is reading the requested block.
             ("LWLock" | "IPC", "BufferIO" | "BufferIo") => At::Reading,
             _ => At::Other,
         }
     }
 }
 
-/// What a server counted in a second, or in a window.
+/// A server's counters of a second, or of a window.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ServerCounts {
-    /// Bytes of blocks that it had to ask the system for.
+    /// Bytes of blocks that were read from the operating system.
     pub read: u64,
-    /// Bytes of blocks that it had in its own cache.
+    /// Bytes of blocks that were found in the server's cache.
     pub hit: u64,
-    /// Transactions of the database that were committed; a logon is one.
+    /// Committed transactions of the database; a logon is one.
     pub commits: u64,
-    /// Those that were taken back.
+    /// Rolled back transactions.
     pub rollbacks: u64,
     /// Bytes of the log.
     pub wal: u64,
-    /// Syncs of the log, where it counts them.
+    /// Syncs of the log, if counted.
     pub wal_syncs: Option<u64>,
-    /// Checkpoints that ended, where it counts them.
+    /// Completed checkpoints, if counted.
     pub checkpoints: Option<u64>,
     /// Bytes of blocks that were written.
     pub written: u64,
-    /// How often users' connections were found at each of [`At::ALL`].
+    /// How often users' connections were found in each state of [`At::ALL`].
     pub found: [u64; 6],
-    /// Processor time of its processes, where they are seen.
+    /// Processor time of its processes, if they are visible.
     pub cpu: Option<Span>,
-    /// Bytes that came from below the page cache into them, where they are seen.
+    /// Bytes that they read from below the page cache, if they are visible.
     pub fetched: Option<u64>,
 }
 
@@ -152,7 +154,7 @@ impl AddAssign for ServerCounts {
 }
 
 impl ServerCounts {
-    /// All of them as one; `None` of none.
+    /// The sum of all; `None` if there are none.
     pub fn sum(all: &[ServerCounts]) -> Option<ServerCounts> {
         let (first, rest) = all.split_first()?;
         Some(rest.iter().fold(*first, |mut sum, more| {
@@ -161,13 +163,13 @@ impl ServerCounts {
         }))
     }
 
-    /// In which part of all looks connections were found there; `None` without a look.
+    /// The fraction of all samples in which connections were in that state; `None` without samples.
     pub fn part(&self, at: At) -> Option<f64> {
         let all: u64 = self.found.iter().sum();
         (all > 0).then(|| self.found[at as usize] as f64 / all as f64)
     }
 
-    /// The part of blocks that its own cache had.
+    /// The hit ratio of the server's cache.
     pub fn hits(&self) -> Option<f64> {
         let all = self.hit + self.read;
         (all > 0).then(|| self.hit as f64 / all as f64)

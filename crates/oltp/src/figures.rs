@@ -1,4 +1,4 @@
-//! The published metrics, of a point's ledger.
+//! The published metrics of a point, from its ledger.
 
 use crate::ledger::Ledger;
 use crate::session::{Counts, Waits};
@@ -6,51 +6,50 @@ use crate::transaction::Transaction;
 use block::Span;
 use stats::{Histogram, Tape};
 
-/// What came of a point.
+/// The metrics of a point.
 #[derive(Clone, Debug)]
 pub struct Figures {
-    /// How many users there were.
+    /// Number of users.
     pub users: u32,
-    /// For how long it was measured.
+    /// Length of the window.
     pub window: Span,
     /// Completed transactions.
     pub done: u64,
-    /// Failed ones, by kind of failure.
+    /// Failed transactions, by kind of failure.
     pub failures: [u64; 5],
-    /// Completed over the window.
+    /// Completed transactions per second, over the window.
     pub avg_tps: f64,
-    /// The most in one second of the window.
+    /// The most transactions in one second of the window.
     pub max_tps: u64,
-    /// The most in 60 s that end in the window.
+    /// The most transactions in 60 s that end in the window.
     pub max_tpm: u64,
-    /// Whether a whole minute had passed by the end of the window: otherwise transactions a minute
-    /// are too few.
+    /// Whether a whole minute had passed by the end of the window; otherwise `max_tpm` is too low.
     pub minute_was_full: bool,
-    /// The mean response time over all transactions, thinking left out.
+    /// The mean response time of all transactions, without think time.
     pub response: Span,
-    /// Each kind that was done.
+    /// The transactions of each kind that was run.
     pub lines: Vec<Line>,
-    /// What was done in the window.
+    /// Statements in the window.
     pub counts: Counts,
-    /// What connections waited in it.
+    /// What connections waited for in the window.
     pub waits: Waits,
-    /// Sum of all response times in it.
+    /// Sum of all response times in the window.
     pub worked: Span,
 }
 
 /// A kind of transaction.
 #[derive(Clone, Debug)]
 pub struct Line {
-    /// Which.
+    /// The kind.
     pub what: Transaction,
-    /// Those that failed.
+    /// Failed transactions.
     pub failed: u64,
-    /// Response times of the others.
+    /// Response times of the completed ones.
     pub response: Histogram,
 }
 
 impl Figures {
-    /// Of a ledger that is finished.
+    /// The metrics of a finished ledger.
     pub fn of(ledger: &Ledger, users: u32) -> Figures {
         let lines: Vec<Line> = Transaction::ALL
             .into_iter()
@@ -79,7 +78,7 @@ impl Figures {
         }
     }
 
-    /// The most in a minute, for tables of several loads: `–` where no minute was full.
+    /// The most in a minute, for tables of several loads: `–` if no minute was full.
     pub fn max_tpm_said(&self) -> String {
         if self.minute_was_full { report::text::thousands(self.max_tpm) } else { "–".into() }
     }

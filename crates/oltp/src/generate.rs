@@ -1,5 +1,5 @@
-//! The rows that setup loads. Each unit of rows has chance of its own, so that they are the same
-//! however many load them.
+//! The rows that setup loads. Each unit of rows has its own random numbers, so that the rows are
+//! the same however many connections load them.
 
 use crate::chance::Chance;
 use crate::scale::Sizes;
@@ -8,15 +8,15 @@ use crate::session::{Row, Value};
 use crate::words::{CARDS, CLASSES, COUNTIES, COUNTRIES, DELIVERIES, GOODS, HEADS, LANGUAGES, STATES, TAILS, TOWNS};
 use xxhash_rust::xxh64::xxh64;
 
-/// No row is of a later date, in seconds since 1970: the start of 2026.
+/// The latest date of any row, in seconds since 1970: the start of 2026.
 const UNTIL: i64 = 1_767_225_600;
 const DAY: i64 = 86_400;
 const YEAR: i64 = 365 * DAY;
 
-/// Rows of a seed.
+/// The rows of a seed.
 #[derive(Clone, Copy, Debug)]
 pub struct Rows {
-    /// The seed of all chance.
+    /// The seed of all random numbers.
     pub seed: u64,
     /// How large the tables are.
     pub sizes: Sizes,
@@ -51,7 +51,7 @@ impl Rows {
         }
     }
 
-    /// The number of any row of a table.
+    /// The number of a random row of a table.
     fn any(&self, table: Table, chance: &mut Chance) -> i64 {
         chance.between(1, self.sizes.units(table) as i64)
     }
@@ -183,7 +183,7 @@ fn product(id: &Value, chance: &mut Chance) -> Row {
     ]
 }
 
-/// 800 to 1000 warehouses, which follow each other in a circle.
+/// 800 to 1000 consecutive warehouses; the first follows the last.
 fn inventories(product: &Value, chance: &mut Chance, out: &mut Vec<Row>) {
     let all = Sizes::WAREHOUSES as i64;
     let (first, count) = (chance.between(0, all - 1), chance.between(800, all));
@@ -223,7 +223,7 @@ fn past(chance: &mut Chance, years: i64) -> i64 {
     UNTIL - chance.between(1, years * YEAR)
 }
 
-/// What a row adds to its table's digest: a sum, so that the order in which rows are read does not
+/// What a row adds to its table's digest, which is a sum: the order in which rows are read does not
 /// matter.
 pub fn digest(row: &[Value]) -> u64 {
     let mut text = String::new();
@@ -260,7 +260,8 @@ mod tests {
         }
     }
 
-    /// 3.5 items an order: of 2000 orders the mean has a standard error of 0.04. Returned are 3 %.
+    /// 3.5 items per order: over 2000 orders the mean has a standard error of 0.04. 3 % are
+    /// returned.
     #[test]
     fn items_and_stock_are_as_many_as_said() {
         let items = rows(1, Table::OrderItems, 0..2000);

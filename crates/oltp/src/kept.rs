@@ -1,4 +1,4 @@
-//! A load as any run is kept: a point for each number of users, a class for each transaction.
+//! A load as a kept run: a point for each number of users, a class for each transaction.
 
 use crate::evidence::{At, Evidence, StoredCounts};
 use crate::figures::Figures;
@@ -11,36 +11,36 @@ use crate::transaction::Transaction;
 use block::Span;
 use stats::run::{Point, Run, RunPlace, Setting, Taped, Value};
 
-/// What was asked for.
+/// The settings of a load.
 #[derive(Clone, Debug)]
 pub struct Asked {
     /// The database, without a password.
     pub database: String,
-    /// What it is: `sqlite 3.54.0`.
+    /// Its program and version, such as `sqlite 3.54.0`.
     pub engine: String,
     /// Its size in bytes.
     pub size: Option<u64>,
-    /// The scale that setup had; none where there was no setup.
+    /// The scale of setup; `None` if there was no setup.
     pub scale: Option<f64>,
-    /// Its products, where that is known.
+    /// Its products, if known.
     pub products: Option<u64>,
-    /// How often each transaction is done.
+    /// The weights of transactions.
     pub mix: TransactionMix,
-    /// How they ask for it.
+    /// By single statements or by procedures.
     pub mode: Mode,
-    /// How long users think.
+    /// Think times.
     pub think: Think,
-    /// By which exponent some keys are drawn more often.
+    /// Zipf's exponent, if keys are skewed.
     pub skew: Option<f64>,
-    /// Transactions due in a second; none in a closed loop.
+    /// Transactions due per second; `None` in a closed loop.
     pub rate: Option<f64>,
-    /// How much of each point is not measured, in seconds.
+    /// Length of the warm-up of each point, in seconds.
     pub warm_up_s: u64,
-    /// The database's own cache in bytes; of SQLite that of each connection.
+    /// The database's own cache in bytes; for SQLite that of each connection.
     pub buffers: u64,
 }
 
-/// A run without a point.
+/// A run without points.
 pub fn asked(asked: &Asked) -> Run {
     let mut run = Run::default();
     let place = run.place(RunPlace { kind: "database".into(), name: asked.database.clone(), size: asked.size });
@@ -72,17 +72,17 @@ pub fn asked(asked: &Asked) -> Run {
     run
 }
 
-/// The key of a setting that says how many pages of a table or an index there were, came, were
-/// asked for or were read ([`StoredCounts::KINDS`]): `pages_read_orders_pkey`.
+/// The key of a setting with a page count of a table or an index ([`StoredCounts::KINDS`]):
+/// `pages_read_orders_pkey`.
 pub fn stored_key(kind: &str, stored: Stored) -> String {
     format!("{kind}_{}", stored.name())
 }
 
 impl StoredCounts {
-    /// What is counted, as settings have it.
+    /// The kinds of counts, as they appear in keys.
     pub const KINDS: [&str; 4] = ["pages", "pages_added", "pages_asked", "pages_read"];
 
-    /// Keys and numbers of its settings.
+    /// The keys and numbers of its settings.
     fn settings(&self) -> impl Iterator<Item = (String, f64)> + use<> {
         let (stored, numbers) = (self.stored, [self.pages, self.added, self.asked, self.read]);
         let setting = move |(kind, number): (&str, u64)| (stored_key(kind, stored), number as f64);
@@ -90,14 +90,14 @@ impl StoredCounts {
     }
 }
 
-/// Adds a point that was measured from `start` of the run on.
+/// Adds a point whose window began at `start` of the run.
 pub fn add_point(run: &mut Run, start: Span, ledger: &Ledger, figures: &Figures, seen: &Evidence, limiter: &Limiter) {
     let (point, users) = (run.points.len() as u32, figures.users);
     let name = if users == 1 { "1 user".to_owned() } else { format!("{users} users") };
     let end = start + figures.window;
     run.points.push(Point { name, about: "order entry".into(), start, end, ..Point::default() });
     run.add_tape(&ledger.tape, Taped { point, actor: 0, start, measured: figures.window });
-    // Transactions do not tell how many bytes they moved.
+    // Transactions have no size in bytes.
     run.cells.iter_mut().for_each(|cell| cell.bytes = None);
     run.series.iter_mut().flat_map(|series| &mut series.slices).for_each(|slice| slice.bytes = None);
     let mut set = |key: &str, value: Value| {
@@ -136,7 +136,7 @@ pub fn add_point(run: &mut Run, start: Span, ledger: &Ledger, figures: &Figures,
     set("limiter_grounds", Value::Word(limiter.grounds.clone()));
 }
 
-/// The figures that are known, by their settings.
+/// The known figures, by the keys of their settings.
 fn known(figures: &Figures) -> Vec<(&'static str, f64)> {
     let mut numbers = vec![
         ("users", f64::from(figures.users)),
@@ -152,7 +152,7 @@ fn known(figures: &Figures) -> Vec<(&'static str, f64)> {
         ("lock_wait_s", figures.waits.locked.as_secs_f64()),
         ("commit_wait_s", figures.waits.committing.as_secs_f64()),
     ];
-    // What no minute had is not known.
+    // Without a full minute it is unknown.
     if !figures.minute_was_full {
         numbers.retain(|(key, _)| *key != "max_tpm");
     }
@@ -167,8 +167,8 @@ mod tests {
     use super::*;
     use crate::ledger::tests::played;
 
-    /// The best minute is known from a whole minute on, warm-up included: a minute's count of less
-    /// would be below the mean.
+    /// The best minute is known once a whole minute has passed, warm-up included: the count of a
+    /// shorter time would be below the mean.
     #[test]
     fn the_best_minute_of_less_than_a_minute_is_not_known() {
         let keys = |figures: &Figures| {
@@ -187,7 +187,7 @@ mod tests {
         assert_eq!(keys(&Figures { minute_was_full: false, ..long }), ["max_tps"]);
     }
 
-    /// What is not known is not nothing: transactions tell no bytes, in the whole or by the second.
+    /// Unknown is not zero: transactions have no bytes, neither in total nor by the second.
     #[test]
     fn bytes_of_transactions_are_not_known() {
         let ledger = played(|_| 10, 5);

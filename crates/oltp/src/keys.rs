@@ -5,7 +5,7 @@ use crate::scale::Sizes;
 use crate::session::Ranges;
 use workload::job::Zipf;
 
-/// Draws keys: all of a range alike, as the published load does, or some of them more often.
+/// Draws keys: uniformly, as the published load does, or skewed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Keys {
     ranges: Ranges,
@@ -13,8 +13,8 @@ pub(crate) struct Keys {
     skew: Option<(Zipf, Zipf)>,
 }
 
-/// Ranks are scattered over the keys by this factor, so that keys asked often do not share blocks.
-/// It is prime and larger than any range: each rank has a key of its own.
+/// Ranks are scattered over the keys by this factor, so that popular keys do not share blocks. It
+/// is a prime larger than any range, so each rank has a key of its own.
 const SCATTER: u128 = 2_654_435_761;
 
 impl Keys {
@@ -34,7 +34,7 @@ impl Keys {
         key(self.skew.as_ref().map(|(_, products)| products), self.ranges.products, chance)
     }
 
-    /// A warehouse: all but the last, as published.
+    /// A warehouse, except the last, as published.
     pub(crate) fn warehouse(chance: &mut Chance) -> i64 {
         chance.between(1, Sizes::WAREHOUSES as i64 - 1)
     }

@@ -1,5 +1,5 @@
-//! What users did in a point: a warm-up, whose seconds fill the trailing minute, and the measured
-//! window behind it.
+//! What users did in a point: a warm-up, whose seconds fill the trailing minute, and then the
+//! measured window.
 
 use crate::session::{Counts, Failure, Waits};
 use crate::transaction::Transaction;
@@ -10,40 +10,40 @@ use stats::{Ended, Noted, Tape};
 /// A transaction that ended.
 #[derive(Clone, Debug)]
 pub struct Done {
-    /// Which.
+    /// Its kind.
     pub what: Transaction,
-    /// When it was due: when it began, unless there is a schedule.
+    /// When it was due; without a schedule, when it began.
     pub due: Time,
     /// When it began.
     pub begun: Time,
     /// When it ended.
     pub end: Time,
-    /// What of it the user thought.
+    /// Think time within it.
     pub thought: Span,
-    /// What the connection waited.
+    /// How long the connection waited.
     pub waits: Waits,
-    /// What was done.
+    /// Statements.
     pub counts: Counts,
-    /// It is not known what of it was committed.
+    /// Whether it is unknown how much of it was committed.
     pub unsure: bool,
     /// Why it failed, if it did.
     pub failure: Option<Failure>,
 }
 
-/// What ended in a second.
+/// What ended in one second.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Second {
     /// Transactions that were completed.
     pub done: u64,
     /// Transactions that failed.
     pub failed: u64,
-    /// Completed ones of each kind.
+    /// Completed transactions of each kind.
     pub by: [u64; 9],
     /// The sum of response times of each kind.
     pub took: [Span; 9],
 }
 
-/// Everything that was done in a point.
+/// Everything that happened in a point.
 #[derive(Clone, Debug)]
 pub struct Ledger {
     start: Time,
@@ -60,8 +60,8 @@ pub struct Ledger {
 }
 
 impl Ledger {
-    /// Of a point that begins at `start`; what ends behind `warm_up` is measured, for as long as
-    /// `window`.
+    /// The ledger of a point that begins at `start`; transactions that end after `warm_up` are
+    /// measured, for the length of `window`.
     pub fn new(start: Time, warm_up: Span, window: Span, scheduled: bool) -> Ledger {
         let from = start + warm_up;
         let mut tape = Tape::new(from, Noted { slices: Some(Span::SECOND), lateness: scheduled, ..Noted::default() });
@@ -81,7 +81,7 @@ impl Ledger {
         }
     }
 
-    /// Takes in a transaction.
+    /// Adds a transaction.
     pub fn add(&mut self, done: &Done) {
         self.whole.add(&done.counts);
         self.unsure += u64::from(done.unsure);
@@ -113,14 +113,14 @@ impl Ledger {
             self.waits.committing += done.waits.committing;
         }
         if measured && done.failure.is_none() {
-            // Thinking is no part of the response.
+            // Think time is not part of the response time.
             let (due, made) = (done.due + done.thought, done.begun + done.thought);
             let class = Tape::OWN + kind;
             self.tape.ended(&Ended { class, due, made, handed: made, end: done.end, gate: Span::ZERO, bytes: 0 });
         }
     }
 
-    /// All whole seconds are over: silent ones are in the list too.
+    /// Completes the list of seconds, including those without transactions.
     pub fn roll(&mut self, now: Time) {
         let over = (now.since(self.start).as_nanos() / Span::SECOND.as_nanos()) as usize;
         let over = over.min(self.planned_seconds());
@@ -129,23 +129,23 @@ impl Ledger {
         }
     }
 
-    /// The window is over; or, where the point was ended early, at `now`.
+    /// Ends the window, or ends it early at `now`.
     pub fn finish(&mut self, now: Time) {
         self.until = self.until.min(now).max(self.from);
         self.tape.finish(self.until, self.until);
     }
 
-    /// When it began to be measured.
+    /// When the window begins.
     pub fn from(&self) -> Time {
         self.from
     }
 
-    /// When it is or was over.
+    /// When the window ends or ended.
     pub fn until(&self) -> Time {
         self.until
     }
 
-    /// For how long it is measured.
+    /// Length of the window.
     pub fn window(&self) -> Span {
         self.until.since(self.from)
     }
@@ -155,25 +155,25 @@ impl Ledger {
         &self.seconds
     }
 
-    /// The seconds of the window, as their place among all.
+    /// The seconds of the window, as a range of all seconds.
     pub(crate) fn measured_seconds(&self) -> std::ops::Range<usize> {
         let second = |at: Time| (at.since(self.start).as_nanos() / Span::SECOND.as_nanos()) as usize;
         let most = self.seconds.len();
         second(self.from).min(most)..second(self.until).min(most)
     }
 
-    /// Transactions of the minute that ends with that second.
+    /// Transactions in the minute that ends with that second.
     pub fn tpm(&self, second: usize) -> u64 {
         let until = (second + 1).min(self.seconds.len());
         self.seconds[until.saturating_sub(60).min(until)..until].iter().map(|second| second.done).sum()
     }
 
-    /// Everything that was done, outside of the window too: what the database must have.
+    /// Everything that was done, also outside the window: what the database must contain.
     pub fn whole(&self) -> &Counts {
         &self.whole
     }
 
-    /// Failed transactions of which it is not known what was committed.
+    /// Failed transactions of which it is unknown what was committed.
     pub fn unsure(&self) -> u64 {
         self.unsure
     }
@@ -183,7 +183,7 @@ impl Ledger {
         self.first_failure.as_deref()
     }
 
-    /// What ends behind the window is in one more second.
+    /// Transactions that end after the window are in one more second.
     fn planned_seconds(&self) -> usize {
         (self.until.since(self.start).as_nanos() / Span::SECOND.as_nanos()) as usize
     }
@@ -193,8 +193,8 @@ impl Ledger {
 pub(crate) mod tests {
     use super::*;
 
-    /// 90 s of warm-up and window with `tps` transactions in each second, of `ms` each, of which
-    /// the user thought 2 ms.
+    /// 90 s of warm-up and window with `tps` transactions in each second, of `ms` each, of which 2
+    /// ms are think time.
     pub fn played(tps: impl Fn(u64) -> u64, ms: u64) -> Ledger {
         let start = Time::from_nanos(5_000_000_000);
         let mut ledger = Ledger::new(start, Span::from_secs(60), Span::from_secs(30), false);
@@ -220,8 +220,8 @@ pub(crate) mod tests {
         ledger
     }
 
-    /// Ten a second of which one fails: nine in a second, 540 in a minute from the 60th second on,
-    /// and before fewer.
+    /// Ten per second of which one fails: nine in a second, 540 in a minute from the 60th second
+    /// on, and fewer before.
     #[test]
     fn the_trailing_minute_fills_in_the_warm_up() {
         let ledger = played(|_| 10, 5);

@@ -1,32 +1,33 @@
-//! What limited a load, with the grounds that say so.
+//! What limited a load, with the evidence for it.
 
 use crate::evidence::{At, Evidence, ServerCounts};
 use crate::figures::Figures;
 use block::Bytes;
 
-/// What limited.
+/// What limited a load.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Limiter {
     /// In a word or two.
     pub name: &'static str,
-    /// Why one should believe it.
+    /// The evidence.
     pub grounds: String,
 }
 
-/// From this part of response times on, a wait is what limits.
+/// A wait that takes at least this fraction of response times is the limiter.
 const WAITING: f64 = 0.4;
-/// From this part on, processors and devices are full.
+/// At this utilisation processors and devices count as full.
 const FULL: f64 = 0.9;
-/// A full device limits only if work waits for it in this part of the time: many devices take more
-/// than one request at once.
+/// A full device limits only if work waits for it in this fraction of the time: many devices serve
+/// several requests at once.
 const STALLED: f64 = 0.25;
-/// Where processors are full and this program and its database had less than this part of them,
-/// others kept them away.
+/// If processors are full and this program and its database used less than this fraction of them,
+/// other programs used the rest.
 const FOREIGN: f64 = 0.5;
-/// Where devices read less than this part of what the database read, the page cache had the rest.
+/// If devices read less than this fraction of what the database read, the rest came from the page
+/// cache.
 const CACHED: f64 = 0.5;
 
-/// What limited that load.
+/// What limited this load.
 pub fn limiter(figures: &Figures, seen: &Evidence) -> Limiter {
     let case = Case::of(figures, seen);
     let first = case.users().or_else(|| case.foreign()).or_else(|| case.disk()).or_else(|| case.locks());
@@ -34,15 +35,15 @@ pub fn limiter(figures: &Figures, seen: &Evidence) -> Limiter {
     then.or_else(|| case.driver()).unwrap_or_else(|| case.unknown())
 }
 
-/// What is known of a load, as parts of one.
+/// What is known of a load, as fractions.
 struct Case<'a> {
     figures: &'a Figures,
     seen: &'a Evidence,
-    /// Of users' time, in transactions.
+    /// Of users' time: in transactions.
     busy: f64,
-    /// Of response times, until the one writer of SQLite was free.
+    /// Of response times: waiting for SQLite's single writer.
     locked: f64,
-    /// Of response times, in commits.
+    /// Of response times: in commits.
     committing: f64,
 }
 
@@ -59,7 +60,7 @@ impl<'a> Case<'a> {
         self.seen.server.as_ref()
     }
 
-    /// In which part of all looks users' connections were found there.
+    /// The fraction of all samples in which users' connections were in that state.
     fn found(&self, at: At) -> f64 {
         self.server().and_then(|server| server.part(at)).unwrap_or(0.0)
     }
@@ -72,7 +73,7 @@ impl<'a> Case<'a> {
         self.seen.cpu.is_some_and(|part| part >= FULL)
     }
 
-    /// Processors that this load had, driver and database.
+    /// Processors that this load used, driver and database.
     fn ours(&self) -> Option<f64> {
         Some(self.seen.own_cores? + self.seen.database_cores.unwrap_or(0.0))
     }
@@ -87,7 +88,7 @@ impl<'a> Case<'a> {
 
     fn foreign(&self) -> Option<Limiter> {
         let (ours, cores) = (self.ours()?, self.seen.cores);
-        // Of a server whose processes are not seen its share is not known.
+        // The share of a server whose processes are not visible is unknown.
         let is_known = self.server().is_none() || self.seen.database_cores.is_some();
         let foreign = is_known && self.cpu_is_full() && ours < FOREIGN * f64::from(cores);
         let grounds = format!("{} used, by other programs: this load had {ours:.1} of {cores}", self.cpu());
@@ -103,7 +104,7 @@ impl<'a> Case<'a> {
     }
 
     fn locks(&self) -> Option<Limiter> {
-        // One writer at a time: how much of the time it made changes durable.
+        // One writer at a time: the fraction of the time in which it made changes durable.
         let window = self.figures.window.as_secs_f64().max(f64::MIN_POSITIVE);
         let writer = self.figures.waits.committing.as_secs_f64() / window;
         let grounds = if self.found(At::Locked) >= WAITING {
@@ -208,7 +209,7 @@ mod tests {
         limiter(figures, seen).name
     }
 
-    /// One user, of 8 transactions a second of 100 ms each: it worked 24 of 30 s.
+    /// One user with 8 transactions per second of 100 ms each: it worked 24 of 30 s.
     #[test]
     fn each_limit_has_its_grounds() {
         let figures = Figures::of(&played(|_| 8, 100), 1);
@@ -230,7 +231,7 @@ mod tests {
         assert_eq!((waits(12, 2), waits(12, 20), waits(0, 12)), ("locks", "commit latency", "commit latency"));
     }
 
-    /// Of ten looks six found connections at one thing.
+    /// Six of ten samples found connections in one state.
     #[test]
     fn a_servers_looks_say_where_connections_waited() {
         let figures = Figures::of(&played(|_| 8, 100), 1);

@@ -1,24 +1,24 @@
-//! Which transaction is next: each as often as its weight says.
+//! Chooses the next transaction by weight.
 
 use crate::chance::Chance;
 use crate::transaction::Transaction;
 
-/// The weights of all transactions; one without weight is not done.
+/// The weights of all transactions; those with weight 0 are not run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct TransactionMix([u32; 9]);
 
 /// What is wrong with weights.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum MixError {
-    /// Not a list of weights.
+    /// It is not a list of weights.
     #[error(
         "must be v2, v1 or NAME=WEIGHT,… of NCR, UCD, BP, OP, PO, BO, SQ, WQ and WA with weights up to 10000, got {0:?}"
     )]
     Form(String),
-    /// Not the name of a transaction.
+    /// It is not the name of a transaction.
     #[error("must be names of NCR, UCD, BP, OP, PO, BO, SQ, WQ and WA, got {0:?}")]
     Name(String),
-    /// Nothing would be done.
+    /// No transaction is left.
     #[error("no transaction is left; give one of them a weight")]
     Nothing,
 }
@@ -28,13 +28,13 @@ impl TransactionMix {
     pub const V2: TransactionMix = TransactionMix([15, 10, 50, 40, 5, 5, 0, 0, 0]);
     /// The older ones.
     pub const V1: TransactionMix = TransactionMix([20, 0, 60, 50, 5, 10, 0, 0, 0]);
-    /// Weights of the three queries, where they are on.
+    /// Weights of the three queries if they are on.
     const QUERIES: [[u32; 3]; 2] = [[2, 2, 2], [5, 5, 2]];
 
-    /// Weights as typed: a published set or one's own.
+    /// Parses weights: a published set or a list.
     ///
     /// # Errors
-    /// They are none.
+    /// The weights are invalid.
     pub fn parse(given: &str) -> Result<TransactionMix, MixError> {
         let wrong = || MixError::Form(given.into());
         let mix = match given.to_ascii_lowercase().as_str() {
@@ -54,7 +54,7 @@ impl TransactionMix {
         mix.checked()
     }
 
-    /// The same with the three queries of managers, which are off otherwise.
+    /// The same with the three manager queries, which are off by default.
     #[must_use]
     pub fn with_queries(mut self) -> TransactionMix {
         let of = TransactionMix::QUERIES[usize::from(self == TransactionMix::V1)];
@@ -62,10 +62,10 @@ impl TransactionMix {
         self
     }
 
-    /// The same without some, which are named by their short names.
+    /// The same without some transactions, given by their short names.
     ///
     /// # Errors
-    /// A name is none, or nothing is left.
+    /// A name is unknown, or nothing is left.
     pub fn without(mut self, names: &str) -> Result<TransactionMix, MixError> {
         for name in names.split(',').map(str::trim).filter(|name| !name.is_empty()) {
             let one = Transaction::of_short(name).ok_or_else(|| MixError::Name(name.into()))?;
@@ -78,12 +78,12 @@ impl TransactionMix {
         if self.0.iter().all(|weight| *weight == 0) { Err(MixError::Nothing) } else { Ok(self) }
     }
 
-    /// The weight of one.
+    /// The weight of a transaction.
     pub fn weight(&self, of: Transaction) -> u32 {
         self.0[of as usize]
     }
 
-    /// What is next.
+    /// The next transaction.
     pub fn draw(&self, chance: &mut Chance) -> Transaction {
         let mut at = chance.between(0, self.0.iter().map(|weight| i64::from(*weight)).sum::<i64>() - 1);
         let next = Transaction::ALL.into_iter().find(|one| {
@@ -98,7 +98,7 @@ impl TransactionMix {
 mod tests {
     use super::*;
 
-    /// χ² of 125,000 draws with five degrees of freedom is above 20.5 once in a thousand seeds.
+    /// χ² of 125,000 draws with five degrees of freedom is above 20.5 for one seed in a thousand.
     #[test]
     fn the_mix_is_as_weighted() {
         let (mut chance, mut seen) = (Chance::new(11, 0), [0u32; 9]);

@@ -14,7 +14,7 @@ use report::text::{millis, thousands};
 use report::{Page, host_figures};
 use stats::run::HostRecord;
 
-/// What was seen beside the users, second by second from the start of the window.
+/// What was observed beside the users, second by second from the start of the window.
 #[derive(Clone, Copy, Debug)]
 pub struct Around<'a> {
     /// The host.

@@ -1,8 +1,8 @@
-//! Each transaction as one call of a procedure, here in the words of PostgreSQL. A procedure,
-//! unlike a function, may commit in its midst, as a logon does.
+//! Each transaction as one call of a procedure, here in PostgreSQL's language. Unlike a function, a
+//! procedure may commit in the middle, as a logon does.
 //!
-//! Chance is drawn by the caller and comes as arguments, so that a call does what the single
-//! statements do.
+//! Random numbers are drawn by the caller and passed as arguments, so that a call does the same as
+//! the single statements.
 
 mod mariadb;
 
@@ -26,7 +26,7 @@ pub const PROCEDURES: [&str; 9] = [
     "orderentry_warehouse_activity",
 ];
 
-/// The statements that make the procedures; SQLite has none.
+/// The statements that create the procedures; SQLite has none.
 pub fn create_procedures(dialect: Dialect) -> Vec<String> {
     match dialect {
         Dialect::Sqlite => Vec::new(),
@@ -63,7 +63,7 @@ fn with(sql: &str, variables: &[&str]) -> String {
     variables.iter().enumerate().fold(sql.to_owned(), argument)
 }
 
-/// A query for its work alone.
+/// A query that is run without using its result.
 fn perform(sql: &str, variables: &[&str]) -> String {
     format!("PERFORM * FROM ({}) found;", with(sql, variables))
 }
@@ -72,7 +72,7 @@ fn logon(customer: &str) -> String {
     format!("INSERT INTO logon VALUES (nextval('logon_seq'), {customer}, p_date); COMMIT;")
 }
 
-/// The first value of a query's first column; the whole query is done.
+/// The first value of a query's first column; the whole query is run.
 fn first(column: &str, into: &str, sql: &str, variables: &[&str]) -> String {
     format!("SELECT (array_agg({column}))[1] INTO {into} FROM ({}) found;", with(sql, variables))
 }

@@ -9,7 +9,7 @@ use std::str::FromStr;
 pub struct SchemaScale(f64);
 
 impl SchemaScale {
-    /// The nearest one that may be.
+    /// The nearest valid scale.
     pub fn nearest(scale: f64) -> SchemaScale {
         SchemaScale(scale.clamp(0.0001, 1000.0))
     }
@@ -38,20 +38,20 @@ impl fmt::Display for SchemaScale {
 /// How large all tables are.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Sizes {
-    /// The scaled ones.
+    /// The scale of the scaled tables.
     pub scale: SchemaScale,
-    /// Products; each is stored in 800 to 1000 warehouses, and that is most of a small database.
+    /// Products; each is stored in 800 to 1000 warehouses, which is most of a small database.
     pub products: u64,
 }
 
 impl Sizes {
-    /// Warehouses, whatever the scale.
+    /// Warehouses, at any scale.
     pub const WAREHOUSES: u64 = 1000;
-    /// Products, unless set.
+    /// Products by default.
     pub const PRODUCTS: u64 = 1000;
 
-    /// How many units of rows a table is made of: rows, except that a product is a unit of
-    /// inventories and an order one of items.
+    /// The number of units of rows in a table: a unit is one row, except in inventories, where it
+    /// is a product, and in items, where it is an order.
     pub fn units(&self, table: Table) -> u64 {
         let scaled = |rows: f64| ((rows * self.scale.0).round() as u64).max(1);
         match table {
@@ -65,7 +65,7 @@ impl Sizes {
         }
     }
 
-    /// How many rows a table has on average.
+    /// The mean number of rows of a table.
     pub fn rows(&self, table: Table) -> f64 {
         // 1 to 6 items, 800 to 1000 warehouses.
         let a_unit = match table {

@@ -1,7 +1,7 @@
-//! Tables, their columns and keys, and the statements that make them.
+//! Tables, their columns and keys, and the statements that create them.
 //!
-//! Amounts are whole numbers, dates seconds since 1970 (UTC): sums are exact, and rows are the same
-//! on every database.
+//! Amounts are whole numbers, and dates are seconds since 1970 (UTC): sums are exact, and rows are
+//! the same in every database.
 
 /// A table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -21,7 +21,7 @@ pub enum Table {
     Metadata,
 }
 
-/// What numbers new rows.
+/// A sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Sequence {
     /// Of customers.
@@ -64,10 +64,10 @@ impl Sequence {
     }
 }
 
-/// Where a database without sequences keeps them.
+/// The table of sequences in a database that has none.
 pub const SEQUENCES_TABLE: &str = "orderentry_sequences";
 
-/// Which indexes there are.
+/// Which indexes to create.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Indexes {
     /// Primary keys and all others.
@@ -79,29 +79,29 @@ pub enum Indexes {
     None,
 }
 
-/// What is in a column.
+/// The type of a column.
 #[derive(Clone, Copy)]
 enum Kind {
     /// A whole number of 64 bits.
     Number,
-    /// So many characters at most.
+    /// Text of at most this many characters.
     Text(u16),
 }
 
 use Kind::{Number as N, Text as T};
 
-/// What a table is.
+/// The definition of a table.
 struct Definition {
     name: &'static str,
     columns: &'static [(&'static str, Kind)],
     key: &'static [&'static str],
-    /// A column and the table that it refers to, by that table's key.
+    /// A column and the table whose key it refers to.
     references: &'static [(&'static str, &'static str)],
     indexes: &'static [&'static str],
 }
 
 impl Table {
-    /// All of them, in an order in which each refers to earlier ones only.
+    /// All tables, in an order in which each refers to earlier ones only.
     pub const ALL: [Table; 11] = [
         Table::Customers,
         Table::Addresses,
@@ -121,7 +121,7 @@ impl Table {
         self.definition().name
     }
 
-    /// Its columns that are its key.
+    /// The columns of its key.
     pub fn key(self) -> &'static [&'static str] {
         self.definition().key
     }
@@ -131,7 +131,7 @@ impl Table {
         self.definition().columns.iter().map(|(name, _)| *name)
     }
 
-    /// The columns of its indexes beside the key, as in `CREATE INDEX`.
+    /// The columns of its secondary indexes, as in `CREATE INDEX`.
     pub(crate) fn index_columns(self) -> &'static [&'static str] {
         self.definition().indexes
     }
@@ -312,19 +312,19 @@ const DEFINITIONS: [Definition; 11] = [
     },
 ];
 
-/// What a database's words are.
+/// An SQL dialect.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Dialect {
-    /// SQLite's, which takes references with the table or never.
+    /// SQLite's: references are part of the table's definition.
     Sqlite,
-    /// PostgreSQL's, which takes keys and references when rows are there.
+    /// PostgreSQL's: keys and references are added after loading.
     Postgres,
-    /// MariaDB's, which stores rows by their key: it takes that with the table, and references when
-    /// rows are there.
+    /// MariaDB's: rows are stored by key, so the key is part of the table's definition; references
+    /// are added after loading.
     Mariadb,
 }
 
-/// The statement that makes a table.
+/// The statement that creates a table.
 pub fn create(table: Table, indexes: Indexes, dialect: Dialect) -> String {
     let Definition { name, columns, key, references, .. } = table.definition();
     let is_rowid =
@@ -332,7 +332,7 @@ pub fn create(table: Table, indexes: Indexes, dialect: Dialect) -> String {
     let mut parts: Vec<String> = Vec::new();
     for (column, kind) in *columns {
         parts.push(match kind {
-            // Only this wording makes a key the number of the row, without an index of its own.
+            // Only this wording makes the key the row id, without an index of its own.
             Kind::Number if is_rowid(column) => format!("{column} INTEGER PRIMARY KEY"),
             Kind::Number => format!("{column} BIGINT{}", limit_of(column)),
             Kind::Text(most) => format!("{column} VARCHAR({most})"),
@@ -346,9 +346,10 @@ pub fn create(table: Table, indexes: Indexes, dialect: Dialect) -> String {
         parts.extend(references.iter().map(reference));
     }
     let storage = match dialect {
-        // A tenth of each block is filled, as published: neighbours in stock do not share one.
+        // A tenth of each block is filled, as published, so that neighbouring stock rows do not
+        // share one.
         Dialect::Postgres if table == Table::Inventories => " WITH (fillfactor = 10)",
-        // Small and capital letters are alike to it: see `in_mariadb`.
+        // The collation ignores case: see `in_mariadb`.
         Dialect::Mariadb => " ENGINE = InnoDB DEFAULT CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci",
         Dialect::Postgres | Dialect::Sqlite => "",
     };
@@ -360,16 +361,16 @@ fn reference((column, other): &(&str, &str)) -> String {
     format!("FOREIGN KEY ({column}) REFERENCES {other} ({column}){cascade}")
 }
 
-/// The statements that add a table's key and references where [`create`] leaves them out.
+/// The statements that add a table's key and references if [`create`] leaves them out.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Constraints {
     /// The key.
     pub primary: Option<String>,
-    /// References, of which each needs the other table's key.
+    /// References; each needs the other table's key.
     pub references: Vec<String>,
 }
 
-/// The key and the references of a table, for a database that takes them when rows are there.
+/// The key and the references of a table, for a database that adds them after loading.
 pub fn constraints(table: Table, indexes: Indexes) -> Constraints {
     let Definition { name, key, references, .. } = table.definition();
     if indexes == Indexes::None || table == Table::Metadata {
@@ -381,7 +382,7 @@ pub fn constraints(table: Table, indexes: Indexes) -> Constraints {
     }
 }
 
-/// What a column's values are held to.
+/// The constraints of a column's values.
 fn limit_of(column: &str) -> &'static str {
     match column {
         "credit_limit" => " CHECK (credit_limit <= 50000)",
@@ -391,7 +392,7 @@ fn limit_of(column: &str) -> &'static str {
     }
 }
 
-/// The statements that make a table's indexes beside its key.
+/// The statements that create a table's secondary indexes.
 pub fn indexes(table: Table, indexes: Indexes) -> Vec<String> {
     let Definition { name, indexes: all, .. } = table.definition();
     let wanted = if indexes == Indexes::All { *all } else { &[] };
@@ -399,7 +400,7 @@ pub fn indexes(table: Table, indexes: Indexes) -> Vec<String> {
     wanted.iter().enumerate().map(|(number, columns)| index((number + 1, columns))).collect()
 }
 
-/// The statements that make the views.
+/// The statements that create the views.
 pub fn create_views() -> [(&'static str, &'static str); 2] {
     [
         (
@@ -416,7 +417,7 @@ pub fn create_views() -> [(&'static str, &'static str); 2] {
     ]
 }
 
-/// The statement that adds a row.
+/// The statement that inserts a row.
 pub fn insert(table: Table) -> String {
     let columns: Vec<&str> = table.columns().collect();
     let marks: Vec<String> = (1..=columns.len()).map(|number| format!("${number}")).collect();
@@ -431,8 +432,8 @@ mod tests {
     fn there_are_the_tables_and_indexes_of_the_load() {
         assert_eq!(Table::ALL.len(), 11);
         assert!(Table::ALL.iter().enumerate().all(|(at, table)| *table as usize == at));
-        // Of customers 4, orders 4, inventories, items and products 2 each, of four other tables
-        // one each.
+        // 4 for customers, 4 for orders, 2 each for inventories, items and products, and 1 each for
+        // four other tables.
         let count = |of| Table::ALL.iter().map(|table| indexes(*table, of).len()).sum::<usize>();
         assert_eq!((count(Indexes::All), count(Indexes::Primary)), (18, 0));
         let sqlite = |table, indexes| create(table, indexes, Dialect::Sqlite);

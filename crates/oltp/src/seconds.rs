@@ -1,4 +1,4 @@
-//! The window second by second, users, host and database beside each other, as CSV.
+//! The window second by second, with users, host and database side by side, as CSV.
 
 use crate::evidence::{At, ServerCounts};
 use crate::ledger::Ledger;
@@ -9,12 +9,12 @@ use std::fmt::Write as _;
 /// Columns of users and of the host.
 const HEAD: &str = "second,done,failed,tpm,mean_ms,cpu_pct,iowait_pct,cpu_pressure_pct,io_pressure_pct,device,device_busy_pct,\
                     device_queue,device_await_ms,device_reads,device_writes,device_read_bytes,device_write_bytes";
-/// Columns of a server; how often connections were found at what stands behind them.
+/// Columns of a server; the last ones are how often connections were found in each state.
 const SERVER: &str = "db_cpu_ms,db_read_bytes,db_hit_bytes,db_commits,db_rollbacks,db_wal_bytes,db_wal_syncs,\
                       db_checkpoints,db_written_bytes";
 
-/// A line for each second of the window; what is not known is empty. The host's record is of the
-/// window, with its start at `start`; the device is the busiest of the second.
+/// A line for each second of the window; unknown values are empty. The host's record covers the
+/// window, which starts at `start` in it; the device is the busiest of the second.
 pub fn seconds_csv(ledger: &Ledger, start: Span, host: &HostRecord, server: &[ServerCounts]) -> String {
     let found: Vec<String> = At::ALL.iter().map(|at| format!("db_at_{}", at.name())).collect();
     let mut out = format!("{HEAD},{SERVER},{}\n", found.join(","));
@@ -72,7 +72,7 @@ fn mean(sum: Span, over: Span) -> Option<f64> {
     (over > Span::ZERO).then(|| sum.as_secs_f64() / over.as_secs_f64())
 }
 
-/// Milliseconds that a request took on average.
+/// The mean time of a request in milliseconds.
 fn awaited_ms(row: &DeviceRow) -> Option<f64> {
     let requests = row.reads.count + row.writes.count;
     (requests > 0).then(|| (row.reads.took + row.writes.took).as_millis_f64() / requests as f64)
@@ -104,7 +104,7 @@ mod tests {
     use stats::run::{CpuTimes, DeviceSeries, HostRow, Moved};
 
     /// A host with half of its processors used and a device that was busy for 400 ms, in the first
-    /// second alone.
+    /// second only.
     #[test]
     fn a_second_is_a_line_and_what_is_unknown_is_empty() {
         let cpu = CpuTimes { user: Span::SECOND, idle: Span::SECOND, ..CpuTimes::default() };

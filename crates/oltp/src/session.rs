@@ -1,4 +1,4 @@
-//! What a transaction asks of a database, and what comes back.
+//! The interface to a database that transactions use.
 
 use crate::schema::{Sequence, Table};
 use block::Span;
@@ -6,16 +6,16 @@ use block::Span;
 /// A value of a row.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Value {
-    /// None.
+    /// NULL.
     Null,
     /// A whole number.
     Number(i64),
-    /// Words.
+    /// Text.
     Text(String),
 }
 
 impl Value {
-    /// The number that it is.
+    /// The number, if it is one.
     pub fn number(&self) -> Option<i64> {
         match self {
             Value::Number(number) => Some(*number),
@@ -45,31 +45,31 @@ impl From<String> for Value {
 /// A row.
 pub type Row = Vec<Value>;
 
-/// Why a transaction failed. It is never done again inside its response time.
+/// Why a transaction failed. A failed transaction is not retried.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Failure {
-    /// Two waited for each other.
+    /// Two transactions waited for each other.
     #[error("deadlock")]
     Deadlock,
-    /// What it had read has changed meanwhile.
+    /// Rows that it had read were changed meanwhile.
     #[error("could not be serialized")]
     Serialization,
-    /// It waited for too long.
+    /// A lock wait or a statement timed out.
     #[error("timeout")]
     Timeout,
-    /// The connection is gone.
+    /// The connection was lost.
     #[error("connection lost: {0}")]
     Lost(String),
-    /// Anything else, in the database's words.
+    /// Any other error, with the database's message.
     #[error("{0}")]
     Other(String),
 }
 
 impl Failure {
-    /// Kinds of failures that are counted apart.
+    /// Number of kinds of failures that are counted separately.
     pub const KINDS: [&str; 5] = ["deadlocks", "serialization_failures", "timeouts", "lost_connections", "errors"];
 
-    /// The number of its kind.
+    /// The index of its kind.
     pub fn kind(&self) -> usize {
         match self {
             Failure::Deadlock => 0,
@@ -81,46 +81,47 @@ impl Failure {
     }
 }
 
-/// One connection of one user. Statements number their arguments `$1`, `$2` … in the order in which
-/// they appear.
+/// One connection of one user. Statements number their arguments `$1`, `$2` … in order of
+/// appearance.
 pub trait Session {
     /// The rows of a query.
     ///
     /// # Errors
-    /// The database refuses, or is gone.
+    /// The database returns an error, or the connection is lost.
     fn rows(&mut self, sql: &'static str, args: &[Value]) -> Result<Vec<Row>, Failure>;
 
-    /// How many rows a statement changed.
+    /// Runs a statement and returns the number of rows that it changed.
     ///
     /// # Errors
-    /// As [`Session::rows`].
+    /// Those of [`Session::rows`].
     fn change(&mut self, sql: &'static str, args: &[Value]) -> Result<u64, Failure>;
 
     /// The next number of a sequence.
     ///
     /// # Errors
-    /// As [`Session::rows`].
+    /// Those of [`Session::rows`].
     fn next(&mut self, sequence: Sequence) -> Result<i64, Failure>;
 
-    /// Begins a transaction that will change something.
+    /// Begins a transaction that writes.
     ///
     /// # Errors
-    /// As [`Session::rows`].
+    /// Those of [`Session::rows`].
     fn begin(&mut self) -> Result<(), Failure>;
 
-    /// Makes it durable.
+    /// Commits the transaction.
     ///
     /// # Errors
-    /// As [`Session::rows`].
+    /// Those of [`Session::rows`].
     fn commit(&mut self) -> Result<(), Failure>;
 
-    /// Takes it back, if one is open; what fails here has failed before.
+    /// Rolls the transaction back if one is open. Its errors follow from an earlier one and are
+    /// ignored.
     fn rollback(&mut self);
 
-    /// Waits as long as a user thinks; returns how long that was.
+    /// Waits for a think time and returns its length.
     fn think(&mut self, span: Span) -> Span;
 
-    /// What it waited since this was asked last.
+    /// How long the connection has waited since the last call.
     fn waits(&mut self) -> Waits;
 }
 
@@ -158,7 +159,7 @@ impl<S: Session + ?Sized> Session for Box<S> {
     }
 }
 
-/// How a transaction is asked for.
+/// How a transaction is sent to the database.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// By single statements.
@@ -178,19 +179,19 @@ impl Mode {
     }
 }
 
-/// What a connection waited for.
+/// How long a connection waited.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Waits {
-    /// Until it might write, where a database has one writer at a time.
+    /// For the right to write, if the database has a single writer.
     pub locked: Span,
-    /// Until changes were durable.
+    /// For changes to become durable.
     pub committing: Span,
 }
 
-/// Statements that were done.
+/// Counts of statements.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Counts {
-    /// Queries; numbers of sequences are none.
+    /// Queries; fetching a number from a sequence does not count.
     pub selects: u64,
     /// Rows added, by table.
     pub inserts: [u64; Table::ALL.len()],
@@ -203,18 +204,18 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Nothing.
+    /// No statements.
     pub const NONE: Counts =
         Counts { selects: 0, inserts: [0; Table::ALL.len()], updates: 0, commits: 0, rollbacks: 0 };
 
-    /// The same with so many rows more in a table.
+    /// The same with this many more rows in a table.
     #[must_use]
     pub fn with(mut self, table: Table, rows: u64) -> Counts {
         self.inserts[table as usize] += rows;
         self
     }
 
-    /// Adds those of another.
+    /// Adds other counts.
     pub fn add(&mut self, other: &Counts) {
         self.selects += other.selects;
         self.updates += other.updates;
@@ -223,40 +224,40 @@ impl Counts {
         self.inserts.iter_mut().zip(other.inserts).for_each(|(sum, more)| *sum += more);
     }
 
-    /// All rows added.
+    /// Rows added in all tables.
     pub fn inserted(&self) -> u64 {
         self.inserts.iter().sum()
     }
 
-    /// Whether statements were counted: commits without any are of virtual time, where there is no
-    /// SQL and zero is not what was done.
+    /// Whether statements were counted. In virtual time there is no SQL: there are only commits,
+    /// and the other counts are unknown, not zero.
     pub fn has_sql(&self) -> bool {
         self.commits == 0 || self.selects + self.updates + self.inserted() > 0
     }
 }
 
-/// Which numbers there are to draw from, as the database said at the start.
+/// The ranges of keys to draw from, as the database reported them at the start.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranges {
-    /// The highest number of a customer that setup loaded.
+    /// The highest customer number that setup loaded.
     pub customers: i64,
-    /// The highest number of a product.
+    /// The highest product number.
     pub products: i64,
 }
 
-/// What keys are drawn from.
+/// How keys are drawn.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Draws {
-    /// All there are.
+    /// The ranges.
     pub ranges: Ranges,
-    /// By which exponent some are drawn more often (Zipf); all alike without.
+    /// Zipf's exponent; `None` draws uniformly.
     pub skew: Option<f64>,
 }
 
-/// How long users think, in milliseconds, from the least to the most.
+/// Think times in milliseconds, from the least to the most.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Think {
-    /// Inside a transaction, after each of its steps.
+    /// Within a transaction, after each of its steps.
     pub within_ms: (i64, i64),
     /// Between transactions.
     pub between_ms: (i64, i64),

@@ -1,5 +1,5 @@
-//! Order entry in virtual time: users, a host, a cache of pages, a log writer and a page writer
-//! over a target that takes time.
+//! Order entry in virtual time: users, a host, a buffer cache, a log writer and a page writer over
+//! a simulated target.
 //!
 //! ```text
 //!   user: think ──► host (first come, first served) ──► reads of pages that the buffer cache lacks, one after the other ──► commits
@@ -7,9 +7,9 @@
 //!   log writer: all commits that wait, in one write behind the last (group commit) ◄─────────────┘
 //!   page writer: changed pages to their places, so many outstanding; when too many wait, transactions wait to begin
 //! ```
-//! No SQL and no rows: what a transaction asks of storage is its [`Demand`], behind buffers whose
-//! misses are known before ([`Asks`]), and which transaction is next is drawn as real users draw
-//! it. What it cannot say: locks between users.
+//! No SQL and no rows: what a transaction asks of storage is its [`Demand`] behind buffers whose
+//! miss ratios are known in advance ([`Asks`]), and the next transaction is drawn as for real
+//! users. Locks between users are not modelled.
 
 use crate::chance::Chance;
 use crate::demand::{Asks, Demand};
@@ -21,51 +21,51 @@ use block::{Actor, Buf, Bytes, Completion, ObjectId, Op, Request, Span, Submitte
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
 
-/// The load and the host that makes it.
+/// The load and the host that runs it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Shop {
-    /// How many users there are.
+    /// Number of users.
     pub users: u32,
-    /// What they do.
+    /// The mix of transactions.
     pub mix: TransactionMix,
-    /// The mean time that a user thinks between transactions.
+    /// Mean think time between transactions.
     pub think: Span,
-    /// The mean time that a transaction keeps one of the host's processors.
+    /// Mean processor time of a transaction on the host.
     pub host: Span,
-    /// How many of them there are.
+    /// Number of the host's processors.
     pub processors: u32,
-    /// What they ask of storage: pages that the buffer cache lacks, and commits.
+    /// What transactions ask of storage: pages that the buffer cache misses, and commits.
     pub asks: Asks,
-    /// Bytes of the database; what follows it is the log.
+    /// Bytes of the database; the log follows it.
     pub database: Bytes,
     /// Bytes of a page.
     pub page: Bytes,
 }
 
 impl Shop {
-    /// Changed pages that wait to be written at most; beyond it no transaction begins.
+    /// Maximum number of changed pages that wait to be written; no transaction begins above it.
     pub const CHANGED_MOST: f64 = 2000.0;
-    /// Writes of pages outstanding.
+    /// Page writes in flight.
     pub const WRITERS: u32 = 64;
-    /// Bytes of the log, which goes round.
+    /// Bytes of the log, which is written in a circle.
     pub const LOG: Bytes = Bytes::gib(1);
-    /// What a commit adds to the log; assumed: two rows and their keys.
+    /// Bytes that a commit adds to the log; an assumption: two rows and their keys.
     pub const RECORD: Bytes = Bytes::kib(4);
     /// The longest write of the log.
     const GROUP_MOST: u64 = 1 << 20;
 
-    /// What a transaction asks of storage on average.
+    /// The mean demand of a transaction.
     pub fn demand(&self) -> Demand {
         self.asks.mean(&self.mix)
     }
 
-    /// Bytes that it takes of the target.
+    /// Bytes of the target that it uses.
     pub fn size(&self) -> Bytes {
         Bytes(self.database.0 + Shop::LOG.0)
     }
 }
 
-/// Who waits for what.
+/// What a user waits for.
 #[derive(Clone, Debug)]
 struct User {
     chance: Chance,
@@ -73,43 +73,43 @@ struct User {
     begun: Time,
     reads: u32,
     commits: u32,
-    /// Since when its commit waits, and for how long those before did.
+    /// Since when its commit has waited, and how long earlier commits waited.
     waits_since: Time,
     committing: Span,
 }
 
-/// Something that falls due.
+/// A timed event.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Due {
-    /// A user has thought.
+    /// A user's think time is over.
     Thought(u32),
-    /// The host has done a user's transaction.
+    /// The host has processed a user's transaction.
     Worked(u32),
 }
 
-/// Users at work.
+/// A simulation of users.
 #[derive(Debug)]
 pub struct Shopping<T> {
     shop: Shop,
     target: T,
-    /// The storage object that is all of the target that it uses.
+    /// The storage object that contains everything.
     object: ObjectId,
     users: Vec<User>,
     due: BinaryHeap<Reverse<(Time, u64, Due)>>,
     noted: u64,
-    /// Users that wait for a processor, and how many are taken.
+    /// Users that wait for a processor, and the number of busy processors.
     waiting: VecDeque<u32>,
     busy: u32,
-    /// Users that wait to begin because too much is changed.
+    /// Users that wait to begin because too many changed pages are unwritten.
     held: VecDeque<u32>,
-    /// Users whose commit is under way, and those whose is not yet.
+    /// Users whose commit is in flight, and those whose commit waits.
     committing: Vec<u32>,
     to_commit: Vec<u32>,
     log_at: u64,
-    /// Changed pages that are still to be written, and writes under way.
+    /// Changed pages still to be written, and page writes in flight.
     changed: f64,
     writing: u32,
-    /// Chance of the page writer.
+    /// Random numbers of the page writer.
     chance: Chance,
     refused: VecDeque<Request>,
     ended: Vec<Completion>,
@@ -117,13 +117,13 @@ pub struct Shopping<T> {
     until: Time,
 }
 
-/// Tags: users by their number, the writers by numbers that no user has.
+/// Tags: a user's is its number; the writers have numbers above all users'.
 const WRITER: u64 = 1 << 32;
 const LOG_WRITER: u64 = 1 << 33;
 
 impl<T: Target> Shopping<T> {
-    /// Users that begin at `start`, each at a moment of the first second, and are measured behind
-    /// `warm_up` for `window`.
+    /// Users that begin within a second of `start` and are measured after `warm_up` for the length
+    /// of `window`.
     pub fn new(shop: Shop, target: T, seed: u64, start: Time, [warm_up, window]: [Span; 2]) -> Shopping<T> {
         let user = |number: u32| User {
             chance: Chance::new(seed, u64::from(number) + 1),
@@ -167,7 +167,7 @@ impl<T: Target> Shopping<T> {
         Shopping { object, ..self }
     }
 
-    /// What they did, when it is over at `now`.
+    /// The ledger, closed at `now`.
     pub fn finish(mut self, now: Time) -> Ledger {
         self.ledger.roll(now);
         self.ledger.finish(now);
@@ -179,7 +179,7 @@ impl<T: Target> Shopping<T> {
         self.due.push(Reverse((at, self.noted, due)));
     }
 
-    /// Exponential with this mean.
+    /// An exponentially distributed time with this mean.
     fn drawn(chance: &mut Chance, mean: Span) -> Span {
         Span::from_secs_f64(-(1.0 - chance.part()).ln() * mean.as_secs_f64())
     }
@@ -198,7 +198,7 @@ impl<T: Target> Shopping<T> {
         self.work(now);
     }
 
-    /// Gives free processors something to do.
+    /// Gives work to idle processors.
     fn work(&mut self, now: Time) {
         while self.busy < self.shop.processors {
             let Some(number) = self.waiting.pop_front() else { return };
@@ -208,7 +208,7 @@ impl<T: Target> Shopping<T> {
         }
     }
 
-    /// The next read of a user, its next commit, or its end.
+    /// Starts a user's next read or next commit, or ends its transaction.
     fn go_on(&mut self, now: Time, number: u32) {
         let pages = (self.shop.database.0 / self.shop.page.0).max(1);
         let user = &mut self.users[number as usize];
@@ -246,7 +246,7 @@ impl<T: Target> Shopping<T> {
         self.write_pages(now);
     }
 
-    /// All commits that wait, in one write, unless one is under way.
+    /// Writes all waiting commits in one write, unless one is in flight.
     fn write_log(&mut self, now: Time) {
         if !self.committing.is_empty() || self.to_commit.is_empty() {
             return;
@@ -276,7 +276,7 @@ impl<T: Target> Shopping<T> {
         self.hand_over_one(now, request);
     }
 
-    /// Behind those that were refused before.
+    /// Queues a request after those that were refused before.
     fn hand_over_one(&mut self, now: Time, request: Request) {
         if !self.refused.is_empty() {
             return self.refused.push_back(request);
@@ -319,7 +319,7 @@ impl<T: Target> Actor for Shopping<T> {
                 self.due.pop();
                 match due {
                     Due::Thought(number) => {
-                        // Waiting to begin is part of the response.
+                        // Waiting to begin is part of the response time.
                         self.users[number as usize].begun = now;
                         self.begin(now, number);
                     }

@@ -1,7 +1,7 @@
-//! The statements of the transactions, each once: by themselves and inside of procedures.
+//! The statements of the transactions, each written once; used alone and inside procedures.
 //!
-//! Their order is given where a choice depends on it, so that every database finds the same row
-//! first.
+//! They have an ORDER BY where a choice depends on the order, so that every database finds the same
+//! row first.
 
 pub const CUSTOMER: &str = "SELECT cust_first_name, cust_last_name, nls_language, nls_territory, credit_limit, \
                             cust_email, account_mgr_id, customer_class, preferred_address, preferred_card FROM customers \
@@ -42,7 +42,7 @@ pub const STATUS: &str = "UPDATE orders SET order_status = $1 WHERE order_id = $
 pub const BY_REP: &str = "SELECT * FROM (SELECT o.order_id, o.order_total, c.cust_first_name, c.cust_last_name, RANK() \
                           OVER (ORDER BY o.order_total DESC) AS place FROM orders o JOIN customers c ON c.customer_id = \
                           o.customer_id WHERE o.sales_rep_id = $1) ranked WHERE place <= 10";
-/// All groupings of a cube over mode and warehouse, which not every database has as such.
+/// All groupings of a cube over mode and warehouse, because not every database has CUBE.
 pub const BY_WAREHOUSE: &str = "WITH here AS (SELECT order_mode, warehouse_id, order_total FROM orders WHERE \
      warehouse_id = $1) SELECT order_mode, warehouse_id, SUM(order_total), COUNT(*) FROM here GROUP BY order_mode, \
      warehouse_id UNION ALL SELECT order_mode, NULL, SUM(order_total), COUNT(*) FROM here GROUP BY order_mode UNION ALL \
@@ -52,7 +52,7 @@ pub const BY_WAREHOUSE: &str = "WITH here AS (SELECT order_mode, warehouse_id, o
 pub const LAST_HOUR: &str = "SELECT (order_date - $1) / 300, SUM(order_total), COUNT(*) FROM orders WHERE order_date >= \
                              $1 AND warehouse_id = $2 GROUP BY (order_date - $1) / 300";
 
-// Calls; what follows the arguments becomes the two numbers that a procedure returns.
+// Calls; what follows the arguments receives the two numbers that a procedure returns.
 pub const REGISTER: &str = "CALL orderentry_register($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12, $13, $14, $15, \
                             $16, $17, $18, $19, $20, $21, $22, $23, $24, $25, $26, $27, NULL, NULL)";
 pub const UPDATE_CUSTOMER: &str =

@@ -1,9 +1,10 @@
-//! What the tables and indexes of a shop take in pages, as PostgreSQL stores them after setup.
+//! The sizes in pages of a shop's tables and indexes, as PostgreSQL stores them after setup.
 //!
-//! Rows are made by the seed and measured, so that only the format's sums are here: a row has 24
-//! bytes before it (with NULLs a bit for each column more), numbers of 8 bytes lie at multiples of
-//! 8, a text has a byte before it, and a page of 8192 has 8168 for rows and their 4 bytes of place.
-//! An index is filled to nine tenths; keys that are alike share one, with 6 bytes for each row.
+//! Sample rows are generated and measured, so that only the constants of the format are here: a row
+//! has a header of 24 bytes (and with NULLs one bit per column more), numbers of 8 bytes are
+//! aligned to 8, a text has a length byte, and a page of 8192 bytes has 8168 for rows and their
+//! line pointers of 4 bytes. An index is filled to nine tenths; equal keys share one entry, with 6
+//! bytes for each row.
 
 use crate::generate::Rows;
 use crate::scale::{SchemaScale, Sizes};
@@ -11,33 +12,35 @@ use crate::schema::Table;
 use crate::session::{Row, Value};
 use block::Bytes;
 
-/// What a database stores by itself: the rows of a table, its key, or one of its other indexes.
+/// What a database stores separately: the rows of a table, its key, or one of its other indexes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Stored {
     /// Rows.
     Heap(Table),
     /// The index of the key.
     Key(Table),
-    /// The index of that number, from 1.
+    /// The index with that number, from 1.
     Index(Table, u8),
 }
 
-/// Bytes of a page, and those that rows may have.
+/// Bytes of a page, and the bytes of it that are available for rows.
 const PAGE: f64 = 8192.0;
 const ROOM: f64 = 8168.0;
-/// The part of an index's page that is filled when it is made.
+/// The fraction of an index page that is filled when the index is built.
 const FILLED: f64 = 0.9;
-/// Rows of `inventories` in a page: a tenth of it is filled.
+/// Rows of `inventories` in a page, which is filled to a tenth.
 const TENTH: f64 = ROOM - 0.9 * PAGE;
-/// Rows that share one entry of an index at most: PostgreSQL ends an entry at a sixth of a page.
+/// Maximum number of rows that share one index entry: PostgreSQL limits an entry to a sixth of a
+/// page.
 const SHARED: f64 = 220.0;
-/// Pages below one page of an index: 8168 bytes, filled to seven tenths with entries of 20.
+/// Child pages of one inner page of an index: 8168 bytes, filled to seven tenths with entries of
+/// 20.
 pub(crate) const FANOUT: f64 = 280.0;
-/// Rows of a table that are made to measure them, at least.
+/// Minimum number of rows of a table that are generated to measure them.
 const SAMPLE: usize = 50;
 
 impl Stored {
-    /// All that there is.
+    /// All tables and indexes.
     pub fn all() -> Vec<Stored> {
         let of = |table: Table| {
             let key = (!table.key().is_empty() && table != Table::Metadata).then_some(Stored::Key(table));
@@ -47,7 +50,7 @@ impl Stored {
         Table::ALL.into_iter().filter(|table| *table != Table::Metadata).flat_map(of).collect()
     }
 
-    /// What PostgreSQL calls it.
+    /// Its name in PostgreSQL.
     pub fn name(self) -> String {
         match self {
             Stored::Heap(table) => table.name().into(),
@@ -56,32 +59,32 @@ impl Stored {
         }
     }
 
-    /// What PostgreSQL calls so.
+    /// The one with that name in PostgreSQL.
     pub fn named(name: &str) -> Option<Stored> {
         Stored::all().into_iter().find(|stored| stored.name() == name)
     }
 
-    /// The table that it is of.
+    /// Its table.
     pub fn table(self) -> Table {
         match self {
             Stored::Heap(table) | Stored::Key(table) | Stored::Index(table, _) => table,
         }
     }
 
-    /// How many different keys an index has; of a table its rows.
+    /// The number of distinct keys of an index; for a table, its rows.
     pub(crate) fn keys(self, sizes: &Sizes) -> f64 {
         let rows = sizes.rows(self.table());
         let [customers, products] = [Table::Customers, Table::ProductInformation].map(|table| sizes.rows(table));
         let keys = match self {
             Stored::Index(Table::Customers | Table::Orders, 1) => 1000.0,
-            // From 18 to 90 years.
+            // Ages from 18 to 90 years.
             Stored::Index(Table::Customers, 2) => 73.0,
             Stored::Index(Table::Addresses | Table::CardDetails, 1) | Stored::Index(Table::Orders, 2) => customers,
             Stored::Index(Table::ProductInformation, 1) => 100.0,
             Stored::Index(Table::ProductInformation, 2) => 200.0,
             Stored::Index(Table::Inventories, 1) | Stored::Index(Table::OrderItems, 2) => products,
             Stored::Index(Table::Inventories, 2) => Sizes::WAREHOUSES as f64,
-            // Ten states of each warehouse's orders.
+            // Orders of each warehouse are in one of ten states.
             Stored::Index(Table::Orders, 4) => 10.0 * Sizes::WAREHOUSES as f64,
             Stored::Index(Table::OrderItems, 1) => sizes.rows(Table::Orders),
             _ => rows,
@@ -89,7 +92,7 @@ impl Stored {
         keys.min(rows)
     }
 
-    /// Columns of a key.
+    /// The columns of a key.
     fn columns(self) -> Vec<&'static str> {
         match self {
             Stored::Heap(table) => table.columns().collect(),
@@ -102,7 +105,7 @@ impl Stored {
     }
 }
 
-/// Rows of each table, to measure them.
+/// Sample rows of each table.
 #[derive(Clone, Debug)]
 pub(crate) struct Widths {
     rows: [Vec<Row>; Table::ALL.len()],
@@ -112,7 +115,7 @@ fn aligned(bytes: usize) -> usize {
     bytes.next_multiple_of(8)
 }
 
-/// Bytes of values behind each other.
+/// Bytes of consecutive values.
 fn data<'a>(values: impl Iterator<Item = &'a Value>) -> usize {
     values.fold(0, |sum, value| match value {
         Value::Null => sum,
@@ -144,7 +147,7 @@ impl Widths {
         rows.iter().map(|row| bytes(row) as f64).sum::<f64>() / rows.len() as f64
     }
 
-    /// Bytes of a row with its place in the page.
+    /// Bytes of a row with its line pointer.
     pub(crate) fn row(&self, table: Table) -> f64 {
         self.mean(table, |row| {
             let has_null = row.contains(&Value::Null);
@@ -153,12 +156,12 @@ impl Widths {
         })
     }
 
-    /// Bytes of an entry of an index by itself, with its place.
+    /// Bytes of a single index entry with its line pointer.
     pub(crate) fn entry(&self, stored: Stored) -> f64 {
         self.entries(stored, 1.0)
     }
 
-    /// Bytes of an entry for so many rows.
+    /// Bytes of an index entry for this many rows.
     fn entries(&self, stored: Stored, rows: f64) -> f64 {
         let table = stored.table();
         let at: Vec<usize> =
@@ -179,14 +182,14 @@ impl Widths {
                 let alike = (rows / stored.keys(sizes)).min(SHARED);
                 let alike = if alike < 1.5 { 1.0 } else { alike };
                 let leaves = rows / alike * self.entries(stored, alike) / (ROOM * FILLED);
-                // Those above, the root among them, and the one that says where the root is.
+                // The upper levels including the root, and the meta page.
                 leaves.ceil() + (leaves / FANOUT).ceil() + 1.0
             }
         };
         pages.ceil().max(1.0)
     }
 
-    /// Bytes of all of it.
+    /// Bytes of all tables and indexes.
     pub(crate) fn bytes(&self, sizes: &Sizes) -> Bytes {
         let pages: f64 = Stored::all().into_iter().map(|stored| self.pages(stored, sizes)).sum();
         Bytes((pages * PAGE) as u64)
@@ -194,11 +197,11 @@ impl Widths {
 }
 
 impl Sizes {
-    /// The sizes of a database of so many bytes: products as setup makes them unless said, and as
-    /// many customers as fill it up; below a scale of 0.1 both become fewer alike.
+    /// The sizes of a database with this many bytes: the default number of products unless given,
+    /// and as many customers as fill it. Below a scale of 0.1 both shrink by the same factor.
     pub fn of_bytes(bytes: Bytes) -> Sizes {
         let widths = Widths::new();
-        // One number for both: up to 1 a part of 1000 products and of a scale of 0.1.
+        // One number for both: up to 1 it is a fraction of 1000 products and of a scale of 0.1.
         let sizes = |much: f64| Sizes {
             scale: SchemaScale::nearest(0.1 * much),
             products: ((Sizes::PRODUCTS as f64 * much.min(1.0)).round() as u64).max(1),
@@ -229,9 +232,9 @@ mod tests {
         assert!(all.iter().all(|stored| !stored.columns().is_empty()));
     }
 
-    /// Three numbers: 24 bytes before them, 24 of their own and 4 of place. Of a page's 8168 bytes
-    /// `inventories` has 795, 15 rows; `logon` all, 157. A key of one number has 8 bytes before it
-    /// and 4 of place: 367 in nine tenths of a page.
+    /// Three numbers: 24 bytes of header, 24 of their own and 4 of line pointer. Of a page's 8168
+    /// bytes `inventories` uses 795, which is 15 rows; `logon` uses all, 157 rows. A key of one
+    /// number has 8 bytes of header and 4 of line pointer: 367 in nine tenths of a page.
     #[test]
     fn pages_are_those_of_the_format() {
         let widths = Widths::new();

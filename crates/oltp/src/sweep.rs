@@ -1,26 +1,26 @@
-//! More and more users, until transactions no longer grow with them.
+//! A sweep over numbers of users, until more users bring no more transactions.
 
 use crate::figures::Figures;
 
-/// A load of a sweep and what came of it.
+/// A load of a sweep and its figures.
 #[derive(Clone, Debug)]
 pub struct Step {
-    /// How many users.
+    /// Number of users.
     pub users: u32,
-    /// What came of it.
+    /// Its figures.
     pub figures: Figures,
 }
 
-/// A step of twice the users that brings less than this more is beyond the knee.
+/// If twice the users bring less than this factor more, the step is beyond the knee.
 const GROWTH: f64 = 1.1;
 
-/// Whether more users may bring more: twice in turn they brought too little.
+/// Whether to try more users: false once two consecutive steps brought too little.
 pub fn goes_on(steps: &[Step]) -> bool {
     let flat = steps.windows(2).rev().take(2).filter(|pair| !grows(&pair[0], &pair[1])).count();
     flat < 2
 }
 
-/// The step from which on more users bring little: its place. `None` of no steps.
+/// The index of the step from which more users bring little; `None` without steps.
 pub fn knee(steps: &[Step]) -> Option<usize> {
     let best = steps.iter().map(|step| step.figures.avg_tps).reduce(f64::max)?;
     steps.iter().position(|step| step.figures.avg_tps * GROWTH >= best)

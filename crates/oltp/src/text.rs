@@ -7,10 +7,10 @@ use crate::session::Failure;
 use block::Bytes;
 use report::text::{millis, thousands, wrap};
 
-/// Columns of a terminal that has no more.
+/// Width of a narrow terminal in columns.
 const COLUMNS: usize = 80;
 
-/// The figures of a point, a line each, none longer than a terminal.
+/// The figures of a point as lines, none wider than such a terminal.
 pub fn summary(figures: &Figures, seen: &Evidence, limiter: &Limiter) -> String {
     let head = ["done", "failed", "mean ms", "p50", "p95", "p99", "max"];
     let mut lines = vec![format!("{:<6}{}", "", head.map(|head| format!("{head:>10}")).concat())];
@@ -51,7 +51,7 @@ pub fn summary(figures: &Figures, seen: &Evidence, limiter: &Limiter) -> String 
     lines.join("\n") + "\n"
 }
 
-/// A name and what is said of it, in lines of a terminal.
+/// A name and a text, wrapped to the width of a terminal.
 fn named(name: &str, said: &str) -> Vec<String> {
     let room = 11;
     let lead = |at| if at == 0 { name } else { "" };
@@ -82,7 +82,7 @@ fn server(seen: &Evidence) -> Option<String> {
     Some(format!("read {read}{hits}{device}; log {log}{syncs}{checkpoints}{cores}"))
 }
 
-/// Where connections were found, what matters first.
+/// The states in which connections were found, the most important first.
 fn found(seen: &Evidence) -> Option<String> {
     let server = seen.server.as_ref()?;
     let mut all: Vec<(f64, At)> = At::ALL.into_iter().filter_map(|at| Some((server.part(at)?, at))).collect();

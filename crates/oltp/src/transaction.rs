@@ -1,5 +1,5 @@
-//! The nine transactions: names, what each draws by chance, and what it does, a file for those that
-//! belong together.
+//! The nine transactions: their names, their random choices, and their steps; related ones share a
+//! file.
 
 mod browse;
 mod customer;
@@ -20,17 +20,17 @@ pub enum Transaction {
     CustomerRegistration,
     /// A new address of a customer found by name.
     UpdateCustomerDetails,
-    /// Products looked at.
+    /// Browses products.
     BrowseProducts,
-    /// Products looked at and bought.
+    /// Browses products and buys some.
     OrderProducts,
-    /// The next order of a warehouse worked on.
+    /// Processes the next order of a warehouse.
     ProcessOrders,
-    /// Orders looked at, one changed.
+    /// Browses orders and changes one.
     BrowseOrders,
     /// The ten largest orders of a sales representative.
     SalesRepQuery,
-    /// Orders of a warehouse, added up.
+    /// The orders of a warehouse, summed up.
     WarehouseQuery,
     /// The last hour of a warehouse.
     WarehouseActivity,
@@ -70,14 +70,14 @@ impl Transaction {
         ][self as usize]
     }
 
-    /// What has that short name, in any case.
+    /// The transaction with that short name, in any case.
     pub fn of_short(short: &str) -> Option<Transaction> {
         Transaction::ALL.into_iter().find(|one| one.short().eq_ignore_ascii_case(short))
     }
 
-    /// One of it, with all of its chance drawn: what it asks for depends on nothing else but the
-    /// database's answers, so that single statements and a procedure do the same. Its new rows have
-    /// that date.
+    /// A transaction with all of its random choices drawn: what it requests depends only on them
+    /// and on the database's answers, so that single statements and a procedure do the same. Its
+    /// new rows have that date.
     pub(crate) fn draw<S: Session>(self, chance: &mut Chance, keys: &Keys, date: i64) -> Box<dyn Drawn<S>> {
         match self {
             Transaction::CustomerRegistration => Box::new(customer::Registration::draw(chance, date)),
@@ -93,30 +93,30 @@ impl Transaction {
     }
 }
 
-/// A transaction that is about to be done.
+/// A transaction that is ready to run.
 pub(crate) trait Drawn<S: Session> {
-    /// Does it by single statements.
+    /// Runs it by single statements.
     fn perform(&self, user: &mut User<S>) -> Result<(), Failure>;
 
-    /// Does it by one call: the statement and its arguments. The procedure returns two numbers.
+    /// Runs it by one call: the statement and its arguments. The procedure returns two numbers.
     fn call(&self) -> (&'static str, Vec<Value>);
 
-    /// What a call did: `looked` are queries that depended on what was found, `changed` what was
-    /// changed.
+    /// The counts of a call: `looked` is the number of queries that depended on earlier results,
+    /// `changed` the number of changes.
     fn counts(&self, looked: u64, changed: u64) -> Counts;
 }
 
-/// A choice of one of some that are not known yet.
+/// A random choice among a number of things that is not yet known.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Pick(i64);
 
 impl Pick {
-    /// Any.
+    /// Draws a choice.
     fn draw(chance: &mut Chance) -> Pick {
         Pick(chance.between(0, (1 << 32) - 1))
     }
 
-    /// Of so many, from 0; the same sum is in the procedures.
+    /// The choice among this many, from 0; the procedures use the same formula.
     fn of(self, count: usize) -> usize {
         ((self.0 * count as i64) >> 32) as usize
     }

@@ -1,4 +1,4 @@
-//! One user: a connection, chance, and what was done with them.
+//! One user: a connection, random numbers, and what was done with them.
 
 use crate::chance::Chance;
 use crate::keys::Keys;
@@ -8,7 +8,7 @@ use crate::statement::{ADDRESSES, CARDS, CUSTOMER};
 use crate::transaction::{Drawn, Transaction};
 use block::Span;
 
-/// What is inserted, by table; each stands once and is prepared once.
+/// The insert statements by table; each exists once and is prepared once.
 const fn insert_of(table: Table) -> &'static str {
     match table {
         Table::Customers => {
@@ -29,38 +29,38 @@ const fn insert_of(table: Table) -> &'static str {
     }
 }
 
-/// A user at work.
+/// A user.
 pub struct User<S> {
     session: S,
     mode: Mode,
     chance: Chance,
-    /// Of thinking, apart, so that a user who thinks does the same.
+    /// Random numbers of think times, separate so that thinking does not change what the user does.
     moods: Chance,
     keys: Keys,
     think: Think,
     counts: Counts,
-    /// Counted only when they are durable.
+    /// Added to the counts only when they are durable.
     open: Option<Counts>,
     thought: Span,
     unsure: bool,
 }
 
-/// A transaction that was done, or failed.
+/// A transaction that was completed or failed.
 #[derive(Clone, Debug)]
 pub struct Performed {
-    /// How long the user thought in it.
+    /// Think time within it.
     pub thought: Span,
-    /// What was done.
+    /// Statements.
     pub counts: Counts,
-    /// Why it failed, if it did: what was open is taken back.
+    /// Why it failed, if it did; an open transaction is rolled back.
     pub failure: Option<Failure>,
-    /// It failed, and how much of it was committed before is not known: the connection was lost
-    /// while it committed, or a call failed, which may have committed in its midst.
+    /// Whether it failed and it is unknown how much of it was committed: the connection was lost
+    /// during a commit, or a call failed that may have committed in the middle.
     pub unsure: bool,
 }
 
 impl<S: Session> User<S> {
-    /// The user of a seed and a number.
+    /// The user with this seed and number.
     pub fn new(session: S, mode: Mode, (seed, number): (u64, u64), draws: Draws, think: Think) -> User<S> {
         User {
             session,
@@ -76,7 +76,7 @@ impl<S: Session> User<S> {
         }
     }
 
-    /// Does a transaction, whose new rows have that date in seconds since 1970 (UTC).
+    /// Runs a transaction whose new rows have that date in seconds since 1970 (UTC).
     pub fn perform(&mut self, what: Transaction, date: i64) -> Performed {
         let drawn = what.draw(&mut self.chance, &self.keys, date);
         let done = match self.mode {
@@ -106,7 +106,7 @@ impl<S: Session> User<S> {
         Ok(())
     }
 
-    /// Its chance, for what to do next.
+    /// Its random numbers, to choose the next transaction.
     pub fn chance(&mut self) -> &mut Chance {
         &mut self.chance
     }
@@ -151,7 +151,7 @@ impl<S: Session> User<S> {
         self.open.as_mut().unwrap_or(&mut self.counts)
     }
 
-    /// The next number of a sequence; no query of the published counts.
+    /// The next number of a sequence; not counted as a query.
     pub(crate) fn next(&mut self, sequence: Sequence) -> Result<i64, Failure> {
         self.session.next(sequence)
     }
@@ -172,7 +172,7 @@ impl<S: Session> User<S> {
         self.session.change(sql, args).map(drop)
     }
 
-    /// A logon is a transaction of its own.
+    /// A logon is a separate transaction.
     pub(crate) fn logon(&mut self, customer: i64, date: i64) -> Result<(), Failure> {
         self.begin()?;
         let id = self.next(Sequence::Logon)?;
@@ -184,20 +184,20 @@ impl<S: Session> User<S> {
         self.select(CUSTOMER, &[id.into()])
     }
 
-    /// Looks at a customer's addresses; the first one's number.
+    /// Reads a customer's addresses; returns the number of the first.
     pub(crate) fn addresses(&mut self, customer: i64) -> Result<Option<i64>, Failure> {
         let found = self.select(ADDRESSES, &[customer.into()])?;
         Ok(found.first().and_then(|row| row[0].number()))
     }
 
-    /// Looks at a customer's cards; the first one's number.
+    /// Reads a customer's cards; returns the number of the first.
     pub(crate) fn cards(&mut self, customer: i64) -> Result<Option<i64>, Failure> {
         let found = self.select(CARDS, &[customer.into()])?;
         Ok(found.first().and_then(|row| row[0].number()))
     }
 }
 
-/// How long a user thinks. A least of none is no reason not to think: only a most of none is.
+/// A think time. It is zero only if the most is zero.
 fn span_of((least, most): (i64, i64), chance: &mut Chance) -> Span {
     if most <= 0 {
         return Span::ZERO;

@@ -1,15 +1,15 @@
-//! Which pages transactions visit: of each table and index how many pages are visited alike, and
-//! how often by each transaction.
+//! Which pages transactions visit: groups of pages of each table and index that are visited
+//! uniformly, and how often each transaction visits them.
 //!
-//! Counted from the statements, as PostgreSQL does them. A visit is a page that lies anywhere and
-//! was not visited by the same transaction before; what it is asked for again within the
-//! transaction are touches (an update finds its row again, a reference locks what it refers to, a
-//! row that moves has a new entry in each index beside the old one). Pages that every transaction
-//! visits count for nothing, as they are in any buffers: what is appended (new rows, keys from
-//! sequences, the newest dates), the upper pages of indexes, the maps of free space.
+//! Counted from the statements, as PostgreSQL runs them. A visit is a random page that the same
+//! transaction has not visited before; further requests for it within the transaction are touches
+//! (an update finds its row again, a reference locks the row that it refers to, a row that moves
+//! has a new entry in each index beside the old one). Pages that every transaction visits are not
+//! counted, because they are in any buffers: appended ones (new rows, keys from sequences, the
+//! newest dates), the upper pages of indexes, the free space maps.
 //!
-//! Where keys are few and new rows go behind the old ones of their key, only the last page of each
-//! key is visited ([`VisitedPages::at_most`]).
+//! If keys are few and new rows are added after the old ones of their key, only the last page of
+//! each key is visited ([`VisitedPages::at_most`]).
 
 use crate::demand::{Asks, Demand};
 use crate::mix::TransactionMix;
@@ -25,54 +25,55 @@ use block::Bytes;
 /// One number for each transaction.
 pub type EachTransaction = [f64; Transaction::ALL.len()];
 
-/// Pages of a table or an index that are visited alike.
+/// Pages of a table or an index that are visited uniformly.
 #[derive(Clone, Debug, PartialEq)]
 pub struct VisitedPages {
-    /// Of what.
+    /// The table or index.
     pub stored: Stored,
-    /// How many of its pages are visited at most; infinite where all are.
+    /// Maximum number of its pages that are visited; infinite if all are.
     pub at_most: f64,
-    /// How many they are.
+    /// Number of pages.
     pub pages: f64,
-    /// Visits by each transaction.
+    /// Visits by each kind of transaction.
     pub visits: EachTransaction,
-    /// How often a page is asked for in them.
+    /// Requests for pages, touches included.
     pub touches: EachTransaction,
-    /// Those that change the page.
+    /// Visits that change the page.
     pub changed: EachTransaction,
 }
 
-/// All that the transactions of a shop visit.
+/// All visits of a shop's transactions.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ShopPages {
-    /// By what is visited alike.
+    /// By group of uniformly visited pages.
     pub visited: Vec<VisitedPages>,
-    /// Pages that each transaction appends; they come into the buffers without being read.
+    /// Pages that each transaction appends; they enter the buffers without being read.
     pub appended: EachTransaction,
     /// Pages of each table and index.
     pub stored: Vec<(Stored, f64)>,
 }
 
-/// The part of pairs of names that are alike: of 992 first and as many last names one by a bell
-/// with a standard deviation of an eighth (1 / (2 √π 124) of pairs, squared).
+/// The fraction of pairs of names that are equal: 992 first and 992 last names, drawn from a bell
+/// curve with a standard deviation of an eighth (1 / (2 √π 124) for each, squared).
 const SAME_NAME: f64 = 5.18e-6;
-/// Pages with the first 14 rows of a product's stock, of 15 a page.
+/// Pages that hold the first 14 rows of a product's stock, at 15 rows per page.
 const FIRST_PAGES: f64 = 1.87;
-/// Looks of a transaction, on average.
+/// Mean number of looks of a transaction.
 const LOOKS: f64 = 3.0;
-/// Categories of products, of which the last two are never looked at.
+/// Categories of products; the last two are never drawn.
 const CATEGORIES: f64 = 200.0;
-/// The part of warehouses that has a product.
+/// The fraction of warehouses that have a product.
 const STOCKED: f64 = 0.9;
-/// Pages with the items of an order: 3.5 rows that follow each other, some 70 a page.
+/// Pages that hold the items of an order: 3.5 consecutive rows, at about 70 per page.
 const ITEM_PAGES: f64 = 1.05;
 
-/// Poisson's law: the probability of `count` where there are `mean` on average.
+/// Poisson distribution: the probability of `count` at this mean.
 fn poisson(mean: f64, count: u32) -> f64 {
     (1..=count).fold((-mean).exp(), |part, number| part * mean / f64::from(number))
 }
 
-/// Items of an order: 2 to 5 are wanted, and as many found as a category has in a warehouse.
+/// Items of an order: 2 to 5 are wanted, limited by how many products of a category a warehouse
+/// has.
 fn bought(products: f64) -> f64 {
     let found = STOCKED * products / CATEGORIES;
     let of = |wanted: u32| {
@@ -83,13 +84,13 @@ fn bought(products: f64) -> f64 {
     (2..=5).map(of).sum::<f64>() / 4.0
 }
 
-/// What is counted up.
+/// Collects the visits.
 struct Counted {
     sizes: Sizes,
     visited: Vec<VisitedPages>,
 }
 
-/// How often, how many touches each, and whether they change it.
+/// How often, touches of each, and whether they change the page.
 #[derive(Clone, Copy)]
 enum Visit {
     Read(f64),
@@ -100,7 +101,7 @@ use Visit::{Change, Read};
 
 impl Counted {
     fn add(&mut self, by: Transaction, stored: Stored, visit: Visit) {
-        // Of an index no more pages than keys, whose last ones they are.
+        // An index has no more such pages than keys, whose last ones they are.
         let at_most = match stored {
             Heap(_) => f64::INFINITY,
             Key(_) | Index(..) => stored.keys(&self.sizes),
@@ -129,20 +130,20 @@ impl Counted {
         visits.iter().for_each(|(stored, visit)| self.add(by, *stored, *visit));
     }
 
-    /// A customer by number, with the reference of what is added, where something is.
+    /// A customer by number, with the reference lock if a row that refers to it is added.
     fn customer(&mut self, by: Transaction, refers: bool) {
         let key = if refers { (Key(Table::Customers), Change(1.0, 2.0)) } else { (Key(Table::Customers), Read(1.0)) };
         let row = if refers { (Heap(Table::Customers), Change(1.0, 3.0)) } else { (Heap(Table::Customers), Read(1.0)) };
         self.all(by, &[key, row]);
     }
 
-    /// The one and a half rows of a customer.
+    /// The mean of one and a half rows of a customer.
     fn owned(&mut self, by: Transaction, table: Table) {
         self.all(by, &[(Index(table, 1), Read(1.0)), (Heap(table), Read(1.5))]);
     }
 
     fn customers(&mut self) {
-        // Their address and card are found by the new number, which is the last.
+        // The address and card are found by the new number, which is the last.
         for number in 1..=4 {
             self.add(CustomerRegistration, Index(Table::Customers, number), Change(1.0, 1.0));
         }
@@ -194,7 +195,7 @@ impl Counted {
                 (Key(Table::Inventories), Change(items, 2.0)),
                 (Heap(Table::Inventories), Change(STOCKED * items, 3.0)),
                 (Index(Table::OrderItems, 2), Change(STOCKED * items, 1.0)),
-                // As it is made, and as its state changes.
+                // Once when it is inserted, and once when its state changes.
                 (Index(Table::Orders, 1), Change(1.0, 2.0)),
                 (Index(Table::Orders, 2), Change(1.0, 2.0)),
                 (Index(Table::Orders, 4), Change(1.0, 2.0)),
@@ -203,7 +204,7 @@ impl Counted {
     }
 
     fn next_order(&mut self) {
-        // By state from the lowest on, until there are nine and that state is through.
+        // By state from the lowest on, until there are nine and that state is complete.
         let alike = self.sizes.rows(Table::Orders) / (10.0 * Sizes::WAREHOUSES as f64);
         let found = alike.max(9.0 + alike / 2.0).min(4.0 * alike);
         let (nine, any) = (found.min(9.0), 1.0 - poisson(4.0 * alike, 0));
@@ -260,13 +261,13 @@ impl Counted {
             ],
         );
         self.all(WarehouseQuery, &[(Index(Table::Orders, 4), Read(entries)), (Heap(Table::Orders), Read(orders))]);
-        // Those of the last hour lie at the end.
+        // The orders of the last hour are at the end.
         self.add(WarehouseActivity, Index(Table::Orders, 3), Read(1.0));
     }
 }
 
-/// Bytes that rows of these tables append, and their entries in indexes whose newest keys are the
-/// last ones; others have room in the pages that there are.
+/// Bytes that rows of these tables append, with their entries in indexes whose newest keys are the
+/// last ones; other entries fit into existing pages.
 fn appended(widths: &Widths, rows: &[(Table, f64)]) -> f64 {
     let is_last = |stored: &Stored| match stored {
         Heap(_) => false,
@@ -287,7 +288,7 @@ impl ShopPages {
     /// Bytes of a page.
     pub const PAGE: Bytes = Bytes::kib(8);
 
-    /// Those of a database that setup made at these sizes.
+    /// The pages of a database that setup made at these sizes.
     pub fn of(sizes: &Sizes) -> ShopPages {
         let mut counted = Counted { sizes: *sizes, visited: Vec::new() };
         counted.customers();
@@ -307,7 +308,7 @@ impl ShopPages {
                 &[(Table::Customers, 1.0), (Table::Addresses, 1.0), (Table::CardDetails, 1.0), logon],
             ),
             (BrowseProducts, &[logon]),
-            // An order is stored twice, as its state changes.
+            // An order is stored twice, because its state changes.
             (OrderProducts, &[(Table::Orders, 2.0), (Table::OrderItems, items), logon]),
             (ProcessOrders, &[(Table::Orders, 1.0)]),
             (BrowseOrders, &[(Table::Orders, 0.4), (Table::OrderItems, 0.4), logon]),
@@ -319,7 +320,7 @@ impl ShopPages {
         pages
     }
 
-    /// Sets how many pages there are of each table and index.
+    /// Sets the number of pages of each table and index.
     pub fn sized(&mut self, pages: impl Fn(Stored) -> f64) {
         self.stored = Stored::all().into_iter().map(|stored| (stored, pages(stored))).collect();
         for visited in &mut self.visited {
@@ -327,7 +328,7 @@ impl ShopPages {
         }
     }
 
-    /// Pages of indexes above their lowest ones, the first one of each among them.
+    /// Pages of indexes above the leaves, including the root of each.
     pub fn above(&self) -> f64 {
         let indexes = self.stored.iter().filter(|(stored, _)| !matches!(stored, Heap(_)));
         indexes.map(|(_, pages)| 1.0 + pages / FANOUT).sum()
@@ -339,8 +340,8 @@ impl ShopPages {
         Bytes((pages * ShopPages::PAGE.0 as f64) as u64)
     }
 
-    /// What each transaction asks of storage where `missing` is the part of visits of each of
-    /// [`ShopPages::visited`] that the buffers do not have.
+    /// The demand of each transaction if `missing` is the miss ratio of each of
+    /// [`ShopPages::visited`].
     pub fn asks(&self, missing: &[f64]) -> Asks {
         let sum = |of: fn(&VisitedPages) -> &EachTransaction, what: Transaction| -> f64 {
             self.visited.iter().zip(missing).map(|(pages, missing)| of(pages)[what as usize] * missing).sum()
@@ -354,7 +355,7 @@ impl ShopPages {
 }
 
 impl VisitedPages {
-    /// Visits and touches of a transaction of this mix.
+    /// Mean visits and touches of a transaction in this mix.
     pub fn mean(&self, mix: &TransactionMix) -> (f64, f64) {
         (mix.mean(&self.visits), mix.mean(&self.touches))
     }
@@ -373,9 +374,9 @@ mod tests {
         of.map(|visited| visited.mean(&TransactionMix::V2).0).sum()
     }
 
-    /// By hand, at a scale of 0.1. Stock: three looks at 5 products, of which 4.5 have some, and
-    /// three items of which 2.7 have, 32 of a hundred times; 40 times three looks at 1.87 first
-    /// pages. Customers: 76 of a hundred read one by key, and 4 of them nine.
+    /// By hand, at a scale of 0.1. Stock: 32 % of transactions have three looks at 5 products, of
+    /// which 4.5 have stock, and three items of which 2.7 have; 40 % have three looks at 1.87 first
+    /// pages. Customers: 76 % read one by key, and 4 % read nine.
     #[test]
     fn visits_are_those_of_the_statements() {
         let pages = pages("0.1", 1000);
@@ -384,18 +385,19 @@ mod tests {
         assert!((bought(1000.0) - 2.99).abs() < 0.03, "{}", bought(1000.0));
         let customers = visits(&pages, Key(Table::Customers));
         assert!((customers - (0.76 + 0.04 * 9.0 + 0.08 * 0.1)).abs() < 0.02, "{customers}");
-        // Orders of a warehouse in one state: 14.3, of which half more than nine are looked at.
+        // Orders of a warehouse in one state: 14.3, of which half more than nine are read.
         let rows = pages.visited.iter().filter(|one| one.stored == Heap(Table::Orders));
         let rows: f64 = rows.map(|one| one.visits[ProcessOrders as usize]).sum();
         assert!((rows - 16.1).abs() < 0.2, "{rows}");
         // A third of transactions adds an order of 182 bytes twice and 2.7 items of 116, and nearly
-        // all a logon of 52: with customers, addresses, cards and keys some 390 bytes. PostgreSQL's
-        // tables and indexes grew by 0.044 to 0.053 pages a transaction.
+        // all add a logon of 52: with customers, addresses, cards and keys about 390 bytes.
+        // PostgreSQL's tables and indexes grew by 0.044 to 0.053 pages per transaction.
         let appended = TransactionMix::V2.mean(&pages.appended);
         assert!((0.042..0.055).contains(&appended), "{appended}");
     }
 
-    /// What is missed all of is all visits; what is missed nothing of is none, but commits stay.
+    /// If everything misses, every visit is a read; if nothing misses, there are no reads, but
+    /// still commits.
     #[test]
     fn what_is_asked_of_storage_are_visits_that_miss() {
         let pages = pages("0.01", 100);

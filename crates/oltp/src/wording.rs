@@ -1,15 +1,15 @@
-//! Statements in MariaDB's words, made of the one text that the others take as it is.
+//! Statements in MariaDB's dialect, derived from the text that the other databases use.
 
-/// A statement whose arguments have no numbers.
+/// A statement whose placeholders have no numbers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Unnumbered {
     /// The text, with `?` for each argument.
     pub sql: String,
-    /// Which argument stands at each `?`, counted from 0.
+    /// The argument of each `?`, counted from 0.
     pub args: Vec<usize>,
 }
 
-/// A statement of the load as MariaDB takes it.
+/// Translates a statement of the load for MariaDB.
 ///
 /// - `$2` is `?`, in the order in which they stand;
 /// - `lower(x)` is `x`: MariaDB has no indexes of expressions, and tables that setup makes have a
@@ -41,7 +41,7 @@ pub fn in_mariadb(sql: &str) -> Unnumbered {
     out
 }
 
-/// Without `lower(` and the bracket that ends it.
+/// Removes `lower(` and its closing bracket.
 fn without_lower(sql: &str) -> String {
     let mut pieces = sql.split("lower(");
     let mut out = pieces.next().unwrap_or_default().to_owned();

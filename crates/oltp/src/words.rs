@@ -1,4 +1,4 @@
-//! Word lists of our own: names are made of a beginning and an end, so that there are many of them.
+//! Our own word lists: names are made of a beginning and an ending, which gives many of them.
 
 /// Beginnings of names of people and places.
 pub const HEADS: [&str; 32] = [
@@ -6,19 +6,19 @@ pub const HEADS: [&str; 32] = [
     "Ros", "Sel", "Tor", "Ul", "Var", "Wes", "Yor", "Zan", "Bran", "Clar", "Dun", "Ever", "Fal", "Grim", "Har",
 ];
 
-/// Ends of names of people.
+/// Endings of names of people.
 pub const TAILS: [&str; 31] = [
     "a", "an", "ard", "bert", "by", "da", "den", "dra", "er", "eth", "fer", "gan", "ia", "in", "ius", "ka", "la",
     "len", "man", "mund", "na", "ne", "old", "on", "ra", "ric", "sen", "ta", "ton", "vin", "wyn",
 ];
 
-/// Ends of names of towns.
+/// Endings of names of towns.
 pub const TOWNS: [&str; 16] = [
     "borough", "bridge", "bury", "cliff", "dale", "field", "ford", "gate", "ham", "haven", "hill", "mouth", "port",
     "stead", "ton", "wick",
 ];
 
-/// Ends of names of counties.
+/// Endings of names of counties.
 pub const COUNTIES: [&str; 3] = ["land", "shire", " County"];
 
 /// Countries.
@@ -104,7 +104,7 @@ pub const COUNTRIES: [&str; 79] = [
     "Uruguay",
 ];
 
-/// Languages with the territories that speak them.
+/// Languages with territories in which they are spoken.
 pub const LANGUAGES: [(&str, &str); 8] = [
     ("us", "America"),
     ("gb", "Britain"),
@@ -116,16 +116,16 @@ pub const LANGUAGES: [(&str, &str); 8] = [
     ("ja", "Japan"),
 ];
 
-/// Classes of customers; most are the first.
+/// Classes of customers; most customers have the first.
 pub const CLASSES: [&str; 5] = ["Occasional", "Regular", "Prime", "Business", "Family"];
 
-/// Ways of delivery; four of seven are the first.
+/// Kinds of delivery; four of seven are the first.
 pub const DELIVERIES: [&str; 7] = ["Standard", "Standard", "Standard", "Standard", "Express", "Collection", "Next Day"];
 
 /// Kinds of cards.
 pub const CARDS: [&str; 4] = ["Credit", "Debit", "Charge", "Prepaid"];
 
-/// What a product is.
+/// Kinds of products.
 pub const GOODS: [&str; 16] = [
     "adapter", "battery", "board", "cable", "camera", "case", "charger", "desk", "display", "drive", "keyboard",
     "lamp", "printer", "router", "scanner", "speaker",

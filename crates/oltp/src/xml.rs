@@ -5,7 +5,7 @@ use crate::ledger::Ledger;
 use crate::session::{Counts, Think};
 use std::fmt::Write as _;
 
-/// Percentiles by their published names, misspelt ones as published.
+/// The published names of percentiles, with their misspellings.
 const DECILES: [&str; 9] = [
     "TenthPrecentile",
     "TwentiethPercentile",
@@ -18,7 +18,7 @@ const DECILES: [&str; 9] = [
     "NinetiethPercentile",
 ];
 
-/// `results.xml` of a point that began at that date (text), on that database, whose words hold no
+/// The `results.xml` of a point that began at `date`, on that database, whose name must contain no
 /// password.
 pub fn results_xml(
     figures: &Figures,
@@ -135,7 +135,7 @@ mod tests {
         }
     }
 
-    /// The rate of the best minute is left out where no minute was full; all else stays.
+    /// The rate of the best minute is left out if no minute was full; everything else stays.
     #[test]
     fn less_than_a_minute_has_no_rate_per_minute() {
         let ledger = played(|_| 8, 5);

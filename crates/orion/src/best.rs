@@ -1,10 +1,10 @@
-//! The best of all points: as the original has it, without a limit, and under one.
+//! The best of all points: without limits as in the original, and within limits.
 
 use crate::ladder::LoadPoint;
 use crate::point::{MeasuredPoint, lat};
 use block::Span;
 
-/// Response times that 99 % must keep.
+/// Limits that 99 % of response times must keep.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Of small requests.
@@ -16,23 +16,23 @@ pub struct Limits {
 /// The best of some points.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Best {
-    /// The most MB a second of large requests.
+    /// The most MB per second of large requests.
     pub mbps: Option<(f64, LoadPoint)>,
-    /// The most small requests a second.
+    /// The most small requests per second.
     pub iops: Option<(f64, LoadPoint)>,
     /// The least mean response time of small requests.
     pub latency: Option<(Span, LoadPoint)>,
 }
 
-/// Of this part of the requests the limit is asked.
+/// The limits apply to this fraction of the requests.
 const PART: f64 = 0.99;
 
 impl Best {
-    /// Of all points, whatever response times they have.
+    /// The best of all points, at any response time.
     pub fn of(points: &[MeasuredPoint]) -> Best {
         let most = |of: fn(&MeasuredPoint) -> Option<f64>| {
             let found = points.iter().filter_map(|point| Some((of(point)?, point.spot)));
-            // Of equals the first: the lower load.
+            // Of equal points the first, which has the lower load.
             found.fold(None, |best: Option<(f64, LoadPoint)>, next| match best {
                 Some(best) if best.0 >= next.0 => Some(best),
                 _ => Some(next),
@@ -47,7 +47,8 @@ impl Best {
         }
     }
 
-    /// Of the points of which 99 % keep the limits, small and large requests each theirs.
+    /// The best of the points of which 99 % of the small and of the large requests are within their
+    /// limits.
     pub fn within(points: &[MeasuredPoint], limits: Limits) -> Best {
         let keeps = |point: &&MeasuredPoint| {
             point.works().all(|(name, work)| {
@@ -64,8 +65,8 @@ mod tests {
     use super::*;
     use crate::point::tests::point;
 
-    /// Throughput no longer grows from 4 on, and response times do: without a limit the first of
-    /// the equals counts, under 150 µs the two below. The least mean is of the smallest load.
+    /// Throughput no longer grows from 4 on, but response times do: without a limit the first of
+    /// equal points counts, below 150 µs the two before it. The smallest load has the least mean.
     #[test]
     fn the_best_is_told_without_a_limit_and_under_one() {
         let points =

@@ -1,4 +1,4 @@
-//! What the console says: before the first point, and of each as it ends.
+//! The console output: before the first point, and for each point as it ends.
 
 use crate::point::{MeasuredPoint, iops, lat, mbps};
 use crate::test::Test;
@@ -6,10 +6,10 @@ use block::Span;
 use report::text;
 use stats::job::JobOutcome;
 
-/// Before the first point.
+/// The text before the first point.
 pub fn banner(test: &Test) -> String {
     let load = &test.ask.load;
-    // As the published runs said: the corner without load counts, and a minute more.
+    // As in published runs, the corner without load counts as a point, and a minute is added.
     let minutes = (load.duration * test.grid.total() as u64).as_nanos().div_ceil(Span::from_secs(60).as_nanos()) + 1;
     format!(
         "ORION: ORacle IO Numbers -- Version 11.2 (Seawall {})\n{}\n\
@@ -20,7 +20,8 @@ pub fn banner(test: &Test) -> String {
     )
 }
 
-/// A point that ended, `number` of all: a line for its small requests and one for its large ones.
+/// The lines of a completed point, which is `number` of all: one for its small requests and one for
+/// its large ones.
 pub fn point_lines(number: usize, of: usize, point: &MeasuredPoint) -> Vec<String> {
     let head = format!("{number}/{of} Small={} Large={}", point.spot.small, point.spot.large);
     let line = |(place, (name, work)): (usize, (&str, &JobOutcome))| {

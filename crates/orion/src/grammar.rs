@@ -1,4 +1,4 @@
-//! What was typed: the original's options with one dash, ours with two.
+//! The command line: the original's options with one dash, ours with two.
 
 mod options;
 mod read;
@@ -9,49 +9,49 @@ pub(crate) use read::settle;
 
 use block::Span;
 
-/// What is to be done.
+/// A command.
 #[derive(Clone, Debug, PartialEq)]
 pub enum OrionCommand {
-    /// Say how it is used.
+    /// Print the help.
     Help,
     /// Measure.
     Run(Box<Ask>),
 }
 
-/// A measurement as it was asked for.
+/// The settings of a measurement.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Ask {
     /// Its kind.
     pub run: RunKind,
-    /// What its files begin with, and its list of volumes.
+    /// The stem of its file names and of its list of volumes.
     pub test_name: String,
-    /// How many disks the ladders are made for; as many as there are volumes when `None`.
+    /// Number of disks for the ladders; `None` for the number of volumes.
     pub disks: Option<u32>,
-    /// Which points of the matrix.
+    /// The points of the matrix.
     pub matrix: Matrix,
-    /// Small loads in place of the ladder's.
+    /// Small loads instead of the ladder's.
     pub small_levels: Option<Vec<u32>>,
-    /// Large loads in place of the ladder's.
+    /// Large loads instead of the ladder's.
     pub large_levels: Option<Vec<u32>>,
-    /// What a point is.
+    /// The settings of each point.
     pub load: Load,
-    /// All points within two minutes.
+    /// Limit all points to two minutes together.
     pub quick: bool,
-    /// Response times that small requests must keep for the second maximum: 99 % of them.
+    /// Limit of response times of small requests for the second maximum: for 99 % of them.
     pub small_limit: Span,
     /// The same for large requests.
     pub large_limit: Span,
-    /// Points are told as they end.
+    /// Print points as they end.
     pub verbose: bool,
     /// Where the page goes.
     pub page: Option<String>,
-    /// Data that may be overwritten although seawall did not put it there.
+    /// Targets that may be overwritten although seawall did not fill them.
     pub destroy: Vec<String>,
     /// Devices that may be written even while they are in use.
     pub even_in_use: Vec<String>,
-    /// What was typed.
+    /// The command line.
     pub words: Vec<String>,
-    /// What the user should know of the words.
+    /// Notes for the user on the options.
     pub notes: Vec<String>,
 }
 
@@ -62,7 +62,7 @@ pub enum RunKind {
     Simple,
     /// All combinations.
     Normal,
-    /// As its options say.
+    /// Set by options.
     Advanced,
     /// Large loads alone.
     Dss,
@@ -70,7 +70,7 @@ pub enum RunKind {
     Oltp,
 }
 
-/// Which points of the matrix an advanced run has.
+/// The points of the matrix in an advanced run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Matrix {
     /// The first row and the first column.
@@ -103,48 +103,48 @@ pub enum Matrix {
     },
 }
 
-/// What a point is, whichever it is.
+/// The settings of a point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
     /// Bytes of a small request.
     pub small: u32,
     /// Bytes of a large request.
     pub large: u32,
-    /// Where large requests go.
+    /// The order of large requests.
     pub pattern: Pattern,
-    /// How the volumes become one.
+    /// How the volumes are combined.
     pub array: Array,
-    /// Requests of a hundred that write; streams of a hundred where large loads are streams.
+    /// Percentage of requests that write; of streams if large loads are streams.
     pub write_percent: u32,
-    /// Bytes that are moved before a point of streams, so that it finds no cache of the one before;
-    /// two minutes of them when `None`.
+    /// Bytes to transfer before a point of streams, so that it does not find the previous one's
+    /// data in a cache; `None` for two minutes of transfers.
     pub warm: Option<u64>,
-    /// How long a point is measured.
+    /// Measured duration of a point.
     pub duration: Span,
-    /// How long it runs before.
+    /// Settling time before it.
     pub settle: Span,
-    /// The seed of all chance.
+    /// The seed of all random numbers.
     pub seed: u64,
     /// Through the host's page cache.
     pub page_cache: bool,
 }
 
-/// Where large requests go.
+/// The order of large requests.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Pattern {
-    /// Anywhere.
+    /// Random.
     Random,
-    /// Each stream behind its last one.
+    /// Sequential within each stream.
     Streams {
         /// Requests that each stream keeps outstanding.
         depth: u32,
     },
 }
 
-/// How the volumes become one.
+/// How the volumes are combined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Array {
-    /// One behind the other.
+    /// Concatenated.
     Concat,
     /// In stripes.
     Raid0 {
@@ -153,13 +153,13 @@ pub enum Array {
     },
 }
 
-/// What is wrong with what was typed, in a line.
+/// What is wrong with a command line, in one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct Error(pub String);
 
 impl RunKind {
-    /// As it is typed.
+    /// The name as typed.
     pub fn word(self) -> &'static str {
         match self {
             RunKind::Simple => "simple",

@@ -1,6 +1,6 @@
-//! Histograms of response times as the original prints them: ranges that double from 32 µs on, what
-//! is empty before the first and behind the last filled one as one row, percents that add up from
-//! row to row.
+//! Histograms of response times as the original prints them: ranges that double from 32 µs on, the
+//! empty ranges before the first and after the last filled one combined into one row each, and
+//! cumulative percentages.
 
 use crate::point::{MeasuredPoint, micros};
 use stats::job::JobOutcome;
@@ -10,7 +10,7 @@ use stats::{Direction, Histogram};
 const FIRST: u64 = 32;
 const LAST: u64 = 1 << 28;
 
-/// All of them: small ones and large ones of each point.
+/// All histograms: small and large requests of each point.
 pub fn text(points: &[MeasuredPoint]) -> String {
     let mut text = String::from("Response times of every point, in microseconds; percents are cumulative.\n");
     for point in points {
@@ -56,12 +56,12 @@ pub fn table(name: &str, point: &MeasuredPoint, work: &JobOutcome) -> String {
     text
 }
 
-/// From where to where a range goes.
+/// The bounds of a range.
 fn bounds(range: usize) -> (u64, u64) {
     (if range == 0 { 0 } else { FIRST << (range - 1) }, FIRST << range)
 }
 
-/// How many reads and writes lie in each range; what is longer than the last counts there.
+/// The number of reads and writes in each range; the last one includes everything above it.
 fn counts(reads: &Histogram, writes: &Histogram) -> Vec<[u64; 2]> {
     let ranges = (LAST / FIRST).ilog2() as usize + 1;
     let mut counts = vec![[0; 2]; ranges];

@@ -1,5 +1,5 @@
-//! A point as jobs: one that keeps its small requests outstanding, one with the large ones or one
-//! for each stream, and before streams one that moves what a cache should forget.
+//! A point as jobs: one that keeps its small requests in flight, one for the large ones or one for
+//! each stream, and before streams one that transfers data to flush caches.
 //!
 //! ```text
 //!   concat    │ volume 1 ││ volume 2        ││ v. 3 │     random: a volume is as likely as it is large
@@ -21,7 +21,7 @@ use workload::job::{
 /// A volume.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OrionVolume {
-    /// Its name, as it was listed.
+    /// Its name as listed.
     pub name: String,
     /// Its size in bytes.
     pub size: u64,
@@ -29,16 +29,16 @@ pub struct OrionVolume {
     pub at: Where,
 }
 
-/// What a volume is.
+/// A kind of volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Where {
     /// A file or device of this machine.
     File,
     /// An NBD export.
     Export,
-    /// Several places as one, concatenated.
+    /// Several places concatenated.
     Concatenated,
-    /// Several places as one, in stripes.
+    /// Several places in stripes.
     Striped,
     /// No storage.
     Nothing,
@@ -46,10 +46,10 @@ pub enum Where {
     Simulated,
 }
 
-/// What a job is for.
+/// The role of a job.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum JobRole {
-    /// Moves what a cache should forget; not measured.
+    /// Transfers data to flush caches; not measured.
     Warm,
     /// Small requests.
     Small,
@@ -57,21 +57,20 @@ pub enum JobRole {
     Large,
 }
 
-/// Slices by which offsets are counted.
+/// Number of slices in which offsets are counted.
 const SLICES: u32 = 1000;
-/// Requests outstanding while a cache is made to forget, and for how long where nothing says how
-/// much.
+/// Requests in flight while a cache is flushed, and its duration if no amount is given.
 const WARM_DEPTH: u32 = 8;
 const WARM: Span = Span::from_secs(120);
-/// Makes neighbouring points ask different requests of one seed: 2^64 over the golden ratio.
+/// Gives neighbouring points different requests for one seed: 2^64 divided by the golden ratio.
 const APART: u64 = 0x9E37_79B9_7F4A_7C15;
-/// Bytes outstanding at most: they are in memory.
+/// Maximum bytes in flight, which are in memory.
 const OUTSTANDING_MOST: u64 = 4 << 30;
 
-/// Whether all of these points can be loaded on these volumes.
+/// Checks whether these volumes can take the load of all of these points.
 ///
 /// # Errors
-/// They cannot, in a line.
+/// The first reason why not, in one line.
 pub fn check(load: &Load, volumes: &[OrionVolume], spots: &[LoadPoint]) -> Result<(), Error> {
     let plain = |volume: &OrionVolume| matches!(volume.at, Where::File | Where::Simulated);
     if let Some(other) = volumes.iter().find(|volume| volumes.len() > 1 && !plain(volume)) {
@@ -111,8 +110,7 @@ pub fn check(load: &Load, volumes: &[OrionVolume], spots: &[LoadPoint]) -> Resul
     }
 }
 
-/// The jobs of a point, which is `number` in its run. Those behind a [`JobRole::Warm`] begin when
-/// it has ended.
+/// The jobs of point `number` of a run. Those after a [`JobRole::Warm`] begin when it has ended.
 pub fn jobs(load: &Load, volumes: &[OrionVolume], spot: LoadPoint, number: u64) -> Vec<(JobRole, JobSpec)> {
     let volume = Virtual::of(load, volumes);
     let mut jobs = Vec::new();
@@ -141,7 +139,7 @@ pub fn jobs(load: &Load, volumes: &[OrionVolume], spot: LoadPoint, number: u64) 
     jobs
 }
 
-/// Requests of each large load: one, or as many as a stream has.
+/// Requests of each large load: one, or the depth of a stream.
 pub(crate) fn depth_of(pattern: Pattern) -> u32 {
     match pattern {
         Pattern::Random => 1,
@@ -149,7 +147,7 @@ pub(crate) fn depth_of(pattern: Pattern) -> u32 {
     }
 }
 
-/// Streams of the first `streams` that write: their share of them, rounded down.
+/// Number of writers among the first `streams` streams: their share, rounded down.
 pub(crate) fn writers(load: &Load, streams: u32) -> u32 {
     (u64::from(streams) * u64::from(load.write_percent) / 100) as u32
 }
@@ -168,7 +166,7 @@ fn random(load: &Load, volume: &Virtual<'_>, block: u32) -> JobSpec {
     JobSpec {
         place: volume.whole(),
         file_order: FileOrder { turns, requests_each: 1 },
-        // Each draw is independent of those before, as in the original.
+        // Draws are independent, as in the original.
         reach: Reach { mix, order: Order::RANDOM, coverage: BlockCoverage::Free, ..blocks_of(block) },
         logs: Logs { coverage: Some(SLICES), ..Logs::default() },
         ..measured(load, volume)
@@ -209,14 +207,14 @@ fn blocks_of(block: u32) -> Reach {
     Reach { blocks: PerDirection::all(BlockSizes::Fixed(block)), ..Reach::default() }
 }
 
-/// What all jobs of a point have in common.
+/// The settings that all jobs of a point share.
 fn measured(load: &Load, volume: &Virtual<'_>) -> JobSpec {
     let is_file =
         volume.volumes.iter().any(|volume| matches!(volume.at, Where::File | Where::Concatenated | Where::Striped));
     JobSpec {
         engine: EngineKind::Uring,
         direct: is_file && !load.page_cache,
-        // Past the page cache there is nothing to drop from it.
+        // Direct I/O leaves nothing in the page cache to drop.
         layout: Layout { create: false, invalidate: load.page_cache, ..Layout::default() },
         ending: Ending {
             runtime: Some(load.duration),
@@ -229,11 +227,11 @@ fn measured(load: &Load, volume: &Virtual<'_>) -> JobSpec {
     }
 }
 
-/// The volumes as one.
+/// The volumes combined.
 struct Virtual<'v> {
     volumes: &'v [OrionVolume],
     array: Array,
-    /// What parts of it are made of: large requests, or a stripe of each volume.
+    /// The unit of its parts: large requests, or a stripe of each volume.
     unit: u64,
     /// How many of them there are.
     units: u64,
@@ -259,7 +257,7 @@ impl<'v> Virtual<'v> {
         }
     }
 
-    /// The part of one stream among several.
+    /// The part of one of several streams.
     fn part(&self, number: u32, streams: u32) -> JobPlace {
         let cut = |n: u32| (u128::from(self.units) * u128::from(n) / u128::from(streams)) as u64;
         let (from, to) = (cut(number), cut(number + 1));
@@ -292,7 +290,7 @@ impl<'v> Virtual<'v> {
     }
 }
 
-/// A part of a volume; all of it where it has no length.
+/// A part of a volume; without a length, all of it.
 struct Part<'v> {
     volume: &'v OrionVolume,
     at: u64,

@@ -1,5 +1,5 @@
-//! A test as any run is kept: each point of the matrix is a point, small and large loads are its
-//! two actors.
+//! A test as a kept run: each point of the matrix is a point, and small and large loads are its two
+//! actors.
 
 use crate::grammar::Pattern;
 use crate::jobs::{Where, depth_of};
@@ -8,7 +8,7 @@ use crate::point::MeasuredPoint;
 use crate::test::Test;
 use stats::run::{Event, Point, Run, RunPlace, Setting, Value};
 
-/// A test before its first point, without where it comes from.
+/// A test before its first point, without its identity.
 pub fn begun(test: &Test) -> Run {
     let mut run = Run::default();
     for volume in &test.volumes {
@@ -23,7 +23,7 @@ pub fn begun(test: &Test) -> Run {
         };
         run.place(RunPlace { kind: kind.into(), name: volume.name.clone(), size: Some(volume.size) });
     }
-    // Of several volumes no single one is what was loaded.
+    // With several volumes there is no single place.
     let place = (test.volumes.len() == 1).then_some(0);
     for name in ["small", "large"] {
         let actor = run.add_actor(name, place);
@@ -52,7 +52,7 @@ pub fn point(spot: LoadPoint) -> Point {
     }
 }
 
-/// Adds what was measured in the last point.
+/// Adds the measurement of the last point.
 pub fn add(run: &mut Run, test: &Test, point: &MeasuredPoint) {
     let (spot, number) = (point.spot, (run.points.len() as u32).saturating_sub(1));
     let Some(last) = run.points.last_mut() else { return };

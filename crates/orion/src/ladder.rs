@@ -1,23 +1,23 @@
-//! Which points a run has: the ladders of small and of large loads for so many disks, and the way
-//! through them.
+//! The points of a run: the ladders of small and large loads for a number of disks, and their
+//! order.
 
 use crate::grammar::{Ask, Error, Matrix, RunKind};
 use block::Span;
 
-/// Most requests outstanding: what the engine's rings hold.
+/// Maximum requests in flight: the capacity of the engine's rings.
 pub(crate) const LEVEL_MOST: u32 = 4096;
 
-/// Most points of a run: at a minute each a week.
+/// Maximum number of points of a run: at a minute each, a week.
 const POINTS_MOST: u64 = 10_000;
 
-/// What a quick run takes at most, and what a point costs besides: opening the volumes and telling.
+/// Maximum duration of a quick run, and the overhead of a point: opening the volumes and reporting.
 const QUICK: Span = Span::from_secs(115);
 const PAUSE: Span = Span::from_millis(200);
-/// A quick point takes at most and at least so long.
+/// Maximum and minimum duration of a quick point.
 const QUICK_MOST: Span = Span::from_secs(10);
 const QUICK_LEAST: Span = Span::SECOND;
 
-/// A point: so many requests outstanding.
+/// A point: the number of requests in flight.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub struct LoadPoint {
     /// Small ones.
@@ -29,23 +29,23 @@ pub struct LoadPoint {
 /// The points of a run.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grid {
-    /// The small loads, rising; 0 among them where there are points without.
+    /// The small loads, ascending; 0 is among them if there are points without small requests.
     pub small: Vec<u32>,
-    /// The large loads, rising.
+    /// The large loads, ascending.
     pub large: Vec<u32>,
-    /// The points, in their order.
+    /// The points, in order.
     pub spots: Vec<LoadPoint>,
-    /// Each load is alone: the first row and then the first column.
+    /// Each load is measured alone: the first row and then the first column.
     pub is_cross: bool,
-    /// Levels were left out to be quick.
+    /// Levels were left out to save time.
     pub is_thinned: bool,
 }
 
-/// The points that are asked for, on so many disks. A quick run's points are as many and as long as
-/// its time allows: then the ask's duration is changed.
+/// The requested points, for this number of disks. The number and length of a quick run's points
+/// depend on its time limit, which changes the duration in the settings.
 ///
 /// # Errors
-/// There are none, too many, or levels of a load that the run does not have.
+/// There are no points, too many, or levels of a load that the run does not have.
 pub fn grid(ask: &mut Ask, disks: u32) -> Result<Grid, Error> {
     let (small, large) = axes(ask, disks)?;
     let is_cross = matches!((ask.run, ask.matrix), (RunKind::Simple, _) | (RunKind::Advanced, Matrix::Basic));
@@ -88,7 +88,7 @@ fn axes(ask: &Ask, disks: u32) -> Result<(Vec<u32>, Vec<u32>), Error> {
     let chosen = |name: &str, usual: Vec<u32>, given: &Option<Vec<u32>>, free: bool| match given {
         None => Ok(usual),
         Some(_) if !free => Err(Error(format!("{name}: the loads of this run are said otherwise; leave it out"))),
-        // The corner is where the ladders begin, whatever steps they have.
+        // The corner is where the ladders begin, whatever their steps.
         Some(given) if given.first() == Some(&0) => Ok(given.clone()),
         Some(given) => Ok([&[0], &given[..]].concat()),
     };
@@ -98,7 +98,7 @@ fn axes(ask: &Ask, disks: u32) -> Result<(Vec<u32>, Vec<u32>), Error> {
     ))
 }
 
-/// As many points as two minutes have room for, and as long as they have.
+/// As many points as fit into two minutes, and as long as possible.
 fn quick(grid: &Grid, ask: &mut Ask) -> Grid {
     let most = (QUICK.as_nanos() / (QUICK_LEAST + QUICK_LEAST / 10 + PAUSE).as_nanos()) as usize;
     let mut quick = grid.clone();
@@ -109,7 +109,7 @@ fn quick(grid: &Grid, ask: &mut Ask) -> Grid {
         factor *= 2;
     }
     let each = (QUICK / quick.spots.len().max(1) as u64).saturating_sub(PAUSE);
-    // A tenth of it settles; tenths of a second are said without rounding.
+    // A tenth of it is settling time; tenths of a second are printed without rounding.
     let tenths = each.as_nanos() * 10 / 11 / Span::from_millis(100).as_nanos();
     ask.load.duration = Span::from_millis(tenths * 100).clamp(QUICK_LEAST, QUICK_MOST);
     ask.load.settle = crate::grammar::settle(ask.load.duration);
@@ -117,7 +117,7 @@ fn quick(grid: &Grid, ask: &mut Ask) -> Grid {
     quick
 }
 
-/// The first, the last, and each that is `factor` times the one before.
+/// The first, the last, and each that is at least `factor` times the one before.
 fn thinned(levels: &[u32], factor: u32) -> Vec<u32> {
     let mut kept: Vec<u32> = Vec::new();
     for (place, level) in levels.iter().enumerate() {
@@ -139,7 +139,7 @@ impl Grid {
         Grid { small, large, spots, is_cross, is_thinned: false }
     }
 
-    /// How many points the original says there are: the corner without load counts.
+    /// The number of points that the original prints: the corner without load counts.
     pub fn total(&self) -> usize {
         let corner = self.small.first() == Some(&0) && self.large.first() == Some(&0);
         self.spots.len() + usize::from(corner)
@@ -166,8 +166,8 @@ mod tests {
         grid.spots.iter().map(|spot| (spot.small, spot.large)).collect()
     }
 
-    /// What published runs had: one disk 8 points of which 7 ran, 18 of a whole matrix, 21 of oltp;
-    /// six disks 43.
+    /// Published runs: with one disk 8 points of which 7 ran, 18 in a whole matrix, 21 with oltp;
+    /// with six disks 43.
     #[test]
     fn ladders_are_the_published_ones() {
         let simple = of("-run simple", 1);
@@ -197,8 +197,8 @@ mod tests {
         assert!(grid(&mut oltp.clone(), 1).unwrap_err().0.starts_with("--large-levels: the loads of this run"));
     }
 
-    /// Whatever the ladder is: no more than two minutes with what settles and the pauses, and a
-    /// second at least.
+    /// For any ladder: at most two minutes including settling and pauses, and at least a second for
+    /// each point.
     #[test]
     fn a_quick_run_keeps_two_minutes() {
         for (line, disks) in [("simple", 1), ("simple", 20), ("normal", 1), ("normal", 30), ("oltp", 200), ("dss", 1)] {

@@ -1,5 +1,5 @@
-//! Orion: the calibration of storage for a database, as people know it from Oracle: a matrix of
-//! small random loads beside large ones, and the summary that names the best of each.
+//! Orion: the calibration of storage for a database known from Oracle: a matrix of small random
+//! loads beside large ones, and a summary of the best of each.
 //!
 //! ```text
 //!   words, X.lun ──► Ask ──► Grid (which points) ──► jobs of `workload` for one point after the other ──► engine

@@ -1,8 +1,8 @@
-//! The list of volumes: a path on each line and nothing else.
+//! The list of volumes: one path per line and nothing else.
 
 use crate::grammar::Error;
 
-/// Most volumes of a run: each is a file that is open twice.
+/// Maximum number of volumes of a run: each file is open twice.
 const VOLUMES_MOST: usize = 4096;
 
 /// The file that lists the volumes of a test.
@@ -13,7 +13,7 @@ pub fn lun_file(test_name: &str) -> String {
 /// The volumes that `text`, the content of `file`, lists.
 ///
 /// # Errors
-/// None, too many, or one twice.
+/// There are none, too many, or duplicates.
 pub fn luns(text: &str, file: &str) -> Result<Vec<String>, Error> {
     let mut found: Vec<String> = Vec::new();
     for (number, line) in (1..).zip(text.lines()) {

@@ -1,5 +1,5 @@
-//! The three matrices: small loads across, large loads down. Rows end behind their last figure, as
-//! in the original.
+//! The three matrices: small loads in columns, large loads in rows. Rows end after their last
+//! figure, as in the original.
 //!
 //! ```text
 //!   Large/Small,      1,      2        Large/Small,      0,      1
@@ -10,12 +10,12 @@
 use crate::ladder::{Grid, LoadPoint};
 use crate::point::MeasuredPoint;
 
-/// Small requests a second.
+/// Small requests per second.
 pub fn iops(grid: &Grid, points: &[MeasuredPoint]) -> String {
     matrix(&loads(&grid.small), &grid.large, |spot| Some(format!("{:.0}", at(points, spot)?.iops()?)))
 }
 
-/// MB a second of large requests.
+/// MB per second of large requests.
 pub fn mbps(grid: &Grid, points: &[MeasuredPoint]) -> String {
     matrix(&grid.small, &loads(&grid.large), |spot| Some(format!("{:.2}", at(points, spot)?.mbps()?)))
 }
@@ -27,7 +27,7 @@ pub fn latency(grid: &Grid, points: &[MeasuredPoint]) -> String {
     })
 }
 
-/// The point there, if it was measured.
+/// The point at that position, if it was measured.
 pub fn at(points: &[MeasuredPoint], spot: LoadPoint) -> Option<&MeasuredPoint> {
     points.iter().find(|point| point.spot == spot)
 }

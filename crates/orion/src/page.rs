@@ -1,5 +1,5 @@
-//! The page: the matrix as pictures of IOPS, MBPS and response times over small and large loads,
-//! throughput against response time, and what every point proved.
+//! The page: IOPS, MBPS and response times as matrices over small and large loads, throughput
+//! against response time, and the proofs of every point.
 
 use crate::best::Best;
 use crate::ladder::LoadPoint;
@@ -15,7 +15,7 @@ use report::section::{
 use report::text;
 use stats::Outcome;
 
-/// The page of a test. The caller, who knows the machine, fills in its facts.
+/// The page of a test. The caller sets its facts.
 pub fn page(test: &Test, points: &[MeasuredPoint]) -> Page {
     let mut page = Page::new(format!("Orion: {}", test.ask.test_name), test.version.clone());
     page.about = format!(
@@ -68,7 +68,7 @@ fn matrix(test: &Test, points: &[MeasuredPoint], heading: &str, caption: &str, f
     Matrix { heading: heading.into(), grids: vec![grid], ..Matrix::default() }
 }
 
-/// Small loads without large ones, and large ones without small ones.
+/// Small loads without large ones, and large loads without small ones.
 fn curves(test: &Test, points: &[MeasuredPoint]) -> Vec<Figure> {
     let of = |name: &str, alone: fn(&LoadPoint) -> bool, rate: Of| -> Vec<(f64, f64)> {
         let own = test.grid.spots.iter().filter(|spot| alone(spot)).filter_map(|spot| at(points, *spot));

@@ -1,5 +1,5 @@
-//! Every point as a row with percentiles, which the original has not: a line for the small requests
-//! of a point and one for the large ones, and for their reads and writes where there are both.
+//! Every point as rows with percentiles, which the original does not have: a line for the small and
+//! one for the large requests of a point, and for their reads and writes if there are both.
 
 use crate::point::{MeasuredPoint, directions, lat, micros, ops};
 use crate::test::Test;
@@ -11,7 +11,7 @@ use std::fmt::Write as _;
 const HEAD: &str = "small,large,load,direction,requests,seconds,iops,mbps_2_20,mean_us,min_us,p50_us,p95_us,p99_us,\
                     p99_9_us,max_us,deviation_us,failed,outstanding,little,writes,even,device\n";
 
-/// All points in their order.
+/// All points in order.
 pub fn text(test: &Test, points: &[MeasuredPoint]) -> String {
     let mut out = HEAD.to_owned();
     for point in points {
@@ -34,7 +34,7 @@ pub fn text(test: &Test, points: &[MeasuredPoint]) -> String {
     out
 }
 
-/// A line before its answers.
+/// A line without its results.
 struct Row<'r> {
     name: &'r str,
     direction: &'r str,
@@ -62,7 +62,7 @@ impl Row<'_> {
     }
 }
 
-/// The answers of a load; that of the devices is of the whole point.
+/// The results of a load; that of the devices is for the whole point.
 fn answers(proofs: &[Proof], name: &str) -> String {
     let of = |question: Question| {
         let own = proofs.iter().filter(|proof| proof.question == question);

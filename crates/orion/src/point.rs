@@ -1,4 +1,4 @@
-//! What one point measured.
+//! The measurement of a point.
 
 use crate::jobs::JobRole;
 use crate::ladder::LoadPoint;
@@ -10,34 +10,34 @@ use stats::{Direction, Track};
 /// Bytes of the original's MB.
 const MB: f64 = 1_048_576.0;
 
-/// A point that was measured.
+/// A measured point.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct MeasuredPoint {
-    /// Which.
+    /// The point.
     pub spot: LoadPoint,
     /// When it began, from the start of the run.
     pub start: Span,
-    /// How long it took, with its warming and its settling.
+    /// Its duration, with warming and settling.
     pub elapsed: Span,
-    /// What the small requests did.
+    /// The outcome of the small requests.
     pub small: Option<JobOutcome>,
-    /// What the large ones did, streams together.
+    /// The outcome of the large ones, all streams together.
     pub large: Option<JobOutcome>,
-    /// How many streams wrote.
+    /// Number of streams that wrote.
     pub writers: u32,
-    /// Bytes that were moved so that a cache forgets, and how long that took.
+    /// Bytes that were transferred to flush caches, and the time for it.
     pub warmed: Option<(u64, Span)>,
-    /// What the kernel counted for the devices behind the volumes over the point, its warming not
-    /// included; `None` where none can be behind them: in virtual time, of an export.
+    /// The kernel's counters of the devices behind the volumes over the point, without its warming;
+    /// `None` if there can be no devices: in virtual time, or for an export.
     pub disks: Option<Vec<DiskUse>>,
-    /// Bytes that this program alone fetched from below the page cache meanwhile, by the kernel's
-    /// count, its warming included; `None` where it does not tell.
+    /// Bytes that this program itself read from below the page cache meanwhile, by the kernel's
+    /// count, warming included; `None` if the kernel does not report it.
     pub fetched: Option<u64>,
 }
 
 impl MeasuredPoint {
-    /// The point that these jobs were. `start` is when its first one began, from the start of the
-    /// run; `counted` tells whether the kernel counts what is asked of the volumes, as it does of
+    /// The point that these jobs measured. `start` is when its first one began, from the start of
+    /// the run; `counted` is whether the kernel counts requests to the volumes, as it does for
     /// files and devices.
     pub fn of(spot: LoadPoint, start: Span, outcomes: Vec<(JobRole, JobOutcome)>, counted: bool) -> MeasuredPoint {
         let mut point = MeasuredPoint { spot, start, ..MeasuredPoint::default() };
@@ -48,7 +48,7 @@ impl MeasuredPoint {
                 point.warmed = Some((bytes, outcome.elapsed));
                 continue;
             }
-            // All jobs of a stage tell of the same time.
+            // All jobs of a stage report the same time.
             point.disks = counted.then(|| outcome.disks.clone());
             point.writers += u32::from(role == JobRole::Large && outcome.tape[Direction::Write].ops > 0);
             let done = if role == JobRole::Small { &mut point.small } else { &mut point.large };
@@ -60,19 +60,19 @@ impl MeasuredPoint {
         point
     }
 
-    /// What was done, small and large.
+    /// The outcomes, small and large.
     pub fn works(&self) -> impl Iterator<Item = (&'static str, &JobOutcome)> {
         [("small", &self.small), ("large", &self.large)]
             .into_iter()
             .filter_map(|(name, work)| Some((name, work.as_ref()?)))
     }
 
-    /// Small requests a second.
+    /// Small requests per second.
     pub fn iops(&self) -> Option<f64> {
         self.small.as_ref().map(iops)
     }
 
-    /// MB a second of large requests, of 2^20 bytes.
+    /// MB per second of large requests, of 2^20 bytes.
     pub fn mbps(&self) -> Option<f64> {
         self.large.as_ref().map(mbps)
     }
@@ -82,12 +82,12 @@ impl MeasuredPoint {
         self.small.as_ref().map(lat)
     }
 
-    /// Whether its measurement began: before, a stop leaves nothing to tell.
+    /// Whether its measurement began; a point that was stopped before that has no figures.
     pub fn has_begun(&self) -> bool {
         self.works().any(|(_, work)| work.measured > Span::ZERO || work.error.is_some())
     }
 
-    /// Why it is not whole: what failed, or that it was stopped.
+    /// Why it is not whole: an error, or that it was stopped.
     pub fn trouble(&self) -> Option<String> {
         let of = |outcome: &JobOutcome| {
             let error = outcome.error.as_ref().map(|error| error.text.clone());
@@ -96,23 +96,23 @@ impl MeasuredPoint {
             error.or(failed).or(stopped)
         };
         let all: Vec<&JobOutcome> = self.works().map(|(_, outcome)| outcome).collect();
-        // What failed says more than what was stopped by it.
+        // An error is more informative than the stop that it caused.
         all.iter().filter(|one| one.error.is_some()).chain(&all).find_map(|one| of(one))
     }
 }
 
-/// Requests a second.
+/// Requests per second.
 pub(crate) fn iops(work: &JobOutcome) -> f64 {
     per_second(ops(work) as f64, work.measured)
 }
 
-/// MB a second.
+/// MB per second.
 pub(crate) fn mbps(work: &JobOutcome) -> f64 {
     let bytes: u64 = work.tape.directions().map(|(_, done)| done.bytes).sum();
     per_second(bytes as f64 / MB, work.measured)
 }
 
-/// Requests that ended well.
+/// Requests that succeeded.
 pub(crate) fn ops(work: &JobOutcome) -> u64 {
     work.tape.directions().map(|(_, done)| done.ops).sum()
 }
@@ -143,8 +143,8 @@ fn per_second(count: f64, measured: Span) -> f64 {
 pub(crate) mod tests {
     use super::*;
 
-    /// `depth` requests outstanding of `bytes` each, which take as long as said, for 10 s; `writes`
-    /// of a hundred write.
+    /// `depth` requests in flight of `bytes` each, which take the given time, for 10 s; `writes` is
+    /// the percentage of writes.
     pub(crate) fn work(depth: u64, bytes: u64, took: Span, writes: u64) -> JobOutcome {
         let each = Span::from_secs(10).as_nanos() / took.as_nanos() * depth;
         let mut outcome =
@@ -172,8 +172,8 @@ pub(crate) mod tests {
         MeasuredPoint::of(LoadPoint { small, large }, Span::ZERO, outcomes, false)
     }
 
-    /// 4 outstanding of 100 µs are 40 000 a second; 2 large ones of 10 ms are 200, so 200 MB a
-    /// second.
+    /// 4 in flight of 100 µs each are 40 000 per second; 2 large ones of 10 ms are 200, so 200 MB
+    /// per second.
     #[test]
     fn a_point_has_its_rates() {
         let point = point(4, 2, 100, 10_000);

@@ -1,10 +1,10 @@
-//! What a point proves of itself: that it held its load, asked what it was to ask, where it was to
-//! ask, and of storage rather than of a cache.
+//! What a point proves about itself: that its load was constant, that its requests were of the
+//! right kind and evenly spread, and that they reached storage rather than a cache.
 //!
-//! By Little's law requests a second times their mean response time is how many were outstanding.
-//! What was under way when measuring began or ended is counted with too much or too little of its
-//! time, at most one response time of each request outstanding: where the slowest one takes more
-//! than half of the tolerance, being further off says nothing.
+//! By Little's law requests per second times their mean response time is the number in flight.
+//! Requests in flight when measuring began or ended are counted with too much or too little of
+//! their time, at most one response time for each request in flight: if the slowest one takes more
+//! than half of the tolerance, a larger deviation says nothing.
 
 use crate::grammar::{Load, Pattern};
 use crate::jobs::{depth_of, writers};
@@ -14,44 +14,44 @@ use report::text;
 use stats::job::{DiskUse, JobOutcome};
 use stats::{Direction, Outcome, Verdict};
 
-/// Little's law holds within this part.
+/// Tolerance of Little's law, as a fraction.
 const LITTLE: f64 = 0.02;
-/// A share of writes is off by chance by so many standard deviations at most.
+/// Tolerance of the share of writes, in standard deviations.
 const SHARE_DEVIATIONS: f64 = 5.0;
-/// From this part of what was asked on the device gave it all; below the other the rest came from a
-/// cache. What lies between is a device that tells too little to say.
+/// From this fraction of the requested bytes on the device delivered all; below the other fraction
+/// the rest came from a cache. Between the two the device's counters are not exact enough to say.
 const DEVICE_LEAST: f64 = 0.98;
 const CACHE_MOST: f64 = 0.95;
-/// Beyond this part others used the device too.
+/// Above this fraction other programs used the device too.
 const OTHERS: f64 = 1.05;
 
-/// What is asked of a point.
+/// The properties that are checked of a point.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Question {
-    /// As many requests were outstanding as asked.
+    /// The requested number of requests was in flight.
     Little,
-    /// As many wrote as asked.
+    /// The requested share were writes.
     Writes,
     /// Offsets were spread evenly.
     Even,
-    /// The device moved what was asked.
+    /// The device transferred the requested bytes.
     Device,
 }
 
-/// An answer of a point.
+/// A result for a point.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Proof {
-    /// What was asked.
+    /// The property.
     pub question: Question,
     /// The point.
     pub spot: LoadPoint,
-    /// Of which requests: `small`, `large`; both where empty.
+    /// The requests that it concerns: `small` or `large`; empty for both.
     pub load: &'static str,
-    /// The answer.
+    /// The outcome.
     pub outcome: Outcome,
-    /// How far off it was, in the measure of its question: the larger, the worse.
+    /// The deviation, in a unit that depends on the property: the larger, the worse.
     pub off: f64,
-    /// The figures that it rests on.
+    /// The figures behind it.
     pub because: String,
 }
 
@@ -59,7 +59,7 @@ impl Question {
     /// All of them.
     pub const ALL: [Question; 4] = [Question::Little, Question::Writes, Question::Even, Question::Device];
 
-    /// As it is asked.
+    /// The property as a question.
     pub fn words(self) -> &'static str {
         match self {
             Question::Little => "the load was outstanding all the time (Little's law within 2 %)",
@@ -70,7 +70,7 @@ impl Question {
     }
 }
 
-/// What a point proves.
+/// The results for a point.
 pub fn proofs(point: &MeasuredPoint, load: &Load) -> Vec<Proof> {
     let mut found = Vec::new();
     let mut add = |question, load, (outcome, off, because): Answer| {
@@ -96,7 +96,7 @@ pub fn proofs(point: &MeasuredPoint, load: &Load) -> Vec<Proof> {
     found
 }
 
-/// One answer for each question over all points: the worst, with the point that it is of.
+/// One result for each property over all points: the worst, with its point.
 pub fn verdicts(proofs: &[Proof]) -> Vec<Verdict> {
     let verdict = |question: Question| {
         let own: Vec<&Proof> = proofs.iter().filter(|proof| proof.question == question).collect();
@@ -115,7 +115,7 @@ pub fn verdicts(proofs: &[Proof]) -> Vec<Verdict> {
     Question::ALL.into_iter().filter_map(verdict).collect()
 }
 
-/// An outcome, how far off, and why.
+/// An outcome, the deviation, and the reason.
 type Answer = (Outcome, f64, String);
 
 fn little(name: &str, work: &JobOutcome, depth: u32) -> Answer {
@@ -174,17 +174,18 @@ fn even(name: &str, coverage: &stats::job::Coverage) -> Answer {
     }
 }
 
-/// What the devices moved over the point against what was asked of them, what settled included; and
-/// what this program fetched of it, which others on the same devices cannot hide.
+/// Compares the bytes that the devices transferred during the point with those requested, including
+/// the settling time; and the bytes that this program read itself, which others on the same devices
+/// cannot hide.
 fn device(point: &MeasuredPoint, disks: &[DiskUse]) -> Answer {
-    // Memory, or a file system over a network: not all of those count what a program fetches.
+    // Memory, or a network file system: some of those do not count what a program reads.
     if disks.is_empty() {
         return (Outcome::CannotSay, 0.0, "the kernel counts nothing for what the volumes are on".into());
     }
     let asked = |of: fn(&JobOutcome) -> u64| point.works().map(|(_, work)| of(work)).sum::<u64>() as f64;
     let read = asked(|work| work.tape[Direction::Read].bytes + work.ramp_bytes.read);
     let written = asked(|work| work.tape[Direction::Write].bytes + work.ramp_bytes.write);
-    // Warming is counted with it, and is not told by direction.
+    // Includes the warming, and is not split by direction.
     let own = point.fetched.filter(|_| point.warmed.is_none() && read > 0.0).map(|bytes| bytes as f64 / read);
     if let Some(own) = own.filter(|own| *own < CACHE_MOST) {
         let part = own * 100.0;
@@ -237,8 +238,8 @@ mod tests {
         (proof.outcome, &proof.because)
     }
 
-    /// 4 outstanding of 100 µs in 10 s: 400 000 × 100 µs / 10 s = 4. Said to be 5 it is a fifth
-    /// off.
+    /// 4 in flight of 100 µs each in 10 s: 400 000 × 100 µs / 10 s = 4. Compared with 5 requested
+    /// it is 20 % off.
     #[test]
     fn littles_law_tells_what_was_outstanding() {
         let four = point(4, 0, 100, 0);
@@ -246,15 +247,15 @@ mod tests {
         assert_eq!(answer(&said, Question::Little), (Outcome::Pass, "4.00 small requests outstanding of 4"));
         let five = MeasuredPoint { spot: LoadPoint { small: 5, large: 0 }, ..four };
         assert_eq!(answer(&proofs(&five, &load("")), Question::Little).0, Outcome::Fail);
-        // A request of 3 s is nearly a third of the time: 3 × 3 s of 10 s are 0.9 of one
-        // outstanding.
+        // A request of 3 s takes nearly a third of the time: 3 × 3 s of 10 s are 0.9 of a request
+        // in flight.
         let slow = proofs(&point(1, 0, 3_000_000, 0), &load(""));
         let (outcome, because) = answer(&slow, Question::Little);
         assert!(outcome == Outcome::CannotSay && because.contains("raise -duration"), "{because}");
     }
 
-    /// 30 % of 400 000 asked: the deviation is 0.07 %. 30 % passes, 31 % asked is 14 deviations
-    /// off.
+    /// 30 % of 400 000: the standard deviation is 0.07 %. 30 % passes; 31 % is off by 14
+    /// deviations.
     #[test]
     fn the_share_of_writes_is_known_to_chance() {
         let mut mixed = point(4, 0, 100, 0);
@@ -277,7 +278,7 @@ mod tests {
         assert_eq!(answer(&proofs(&point, &load("")), Question::Even).0, Outcome::Fail);
     }
 
-    /// 400 000 reads of 8 KiB and 0.4 million bytes that settled, in sectors of 512 bytes.
+    /// 400 000 reads of 8 KiB and 0.4 million bytes of settling, in sectors of 512 bytes.
     #[test]
     fn a_cache_is_told_by_what_the_device_did_not_read() {
         let with = |part: f64| {
@@ -299,8 +300,8 @@ mod tests {
         assert_eq!(answer(&proofs(&memory, &load("")), Question::Device).0, Outcome::CannotSay);
     }
 
-    /// Others read half as much of the device: what this program fetched itself tells the same load
-    /// from a cached one, as it does not where nothing is known of what the volume is on.
+    /// Others read half as much from the device. What this program read itself distinguishes the
+    /// same load from a cached one; this is not possible if the device of the volume is unknown.
     #[test]
     fn others_on_the_device_hide_no_cache() {
         let with = |fetched: u64, sectors: Option<u64>| {
@@ -315,7 +316,7 @@ mod tests {
         assert_eq!(with(0, None), Outcome::CannotSay);
     }
 
-    /// One of three failed: the question failed, and the point is named.
+    /// One of three failed: the property failed, and the point is named.
     #[test]
     fn a_run_is_as_good_as_its_worst_point() {
         let mut all = Vec::new();

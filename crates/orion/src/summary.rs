@@ -1,5 +1,5 @@
-//! The summary: inputs, what they mean, the volumes, the best of all points, and what is ours
-//! beside it.
+//! The summary: the command line and its meaning, the volumes, the best of all points, and
+//! additions of ours.
 
 use crate::best::Best;
 use crate::grammar::{Array, Pattern};
@@ -27,7 +27,7 @@ pub fn text(test: &Test, points: &[MeasuredPoint]) -> String {
     out
 }
 
-/// The words, and the test that they mean.
+/// The command line, and the test that it means.
 fn inputs(test: &Test) -> String {
     let (ask, load) = (&test.ask, &test.ask.load);
     let large = match load.pattern {
@@ -40,7 +40,7 @@ fn inputs(test: &Test) -> String {
     };
     let cache = load.warm.map_or("Not Entered".into(), |bytes| format!("{} MB", bytes >> 20));
     let list = |levels: &[u32]| levels.iter().map(|level| format!(",{level:>7}")).collect::<String>();
-    // A run of single loads names the small ones of its second part alone, as the original's does.
+    // A run of single loads lists only the small ones of its second part, as the original does.
     let small = if test.grid.is_cross { list(&[0]) } else { list(&test.grid.small) };
     let mut out = format!("ORION VERSION 11.2 (Seawall {})\n\nCommandline:\n{}\n\n", test.version, ask.words.join(" "));
     let lines = [
@@ -68,7 +68,7 @@ fn volumes(test: &Test) -> String {
     format!("\n{names}{} FILEs found.\n", test.volumes.len())
 }
 
-/// The best of all points, as summary and console have it.
+/// The best of all points, as in summary and console.
 pub fn results(points: &[MeasuredPoint]) -> String {
     let best = Best::of(points);
     let mut out = String::new();
@@ -86,7 +86,7 @@ pub fn results(points: &[MeasuredPoint]) -> String {
     out
 }
 
-/// The small response times of a point, reads and writes each.
+/// The response times of a point's small requests, for reads and writes.
 fn latencies(points: &[MeasuredPoint], spot: LoadPoint) -> String {
     let Some(work) = at(points, spot).and_then(|point| point.small.as_ref()) else { return String::new() };
     let line = |(name, lat): (&str, &Histogram)| {
@@ -105,8 +105,8 @@ fn place(spot: LoadPoint) -> String {
     format!("Small={} and Large={}", spot.small, spot.large)
 }
 
-/// What the original does not say, behind its results: stamps, the best within limits, percentiles
-/// at the best, and what the points prove.
+/// Additions to the original's results: stamps, the best within limits, percentiles at the best,
+/// and the proofs of the points.
 pub fn beyond(test: &Test, points: &[MeasuredPoint]) -> String {
     let mut out = String::from("\nBeyond the original (MBPS are of 2^20 bytes a second):\n");
     let mut add = |line: &str| text::wrap(line, 78).iter().for_each(|line| out += &format!("{line}\n"));

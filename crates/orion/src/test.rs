@@ -1,4 +1,4 @@
-//! A test: all that is known before its first point, and its files.
+//! A test: everything that is known before its first point, and its files.
 
 use crate::grammar::Ask;
 use crate::jobs::OrionVolume;
@@ -7,12 +7,12 @@ use crate::point::MeasuredPoint;
 use crate::{Limits, Proof, histogram, matrix, percentiles, proofs, summary, trace};
 use block::date;
 
-/// A test that begins.
+/// A test at its start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Test {
-    /// What was asked for.
+    /// Its settings.
     pub ask: Ask,
-    /// What is loaded.
+    /// Its volumes.
     pub volumes: Vec<OrionVolume>,
     /// Its points.
     pub grid: Grid,
@@ -20,7 +20,7 @@ pub struct Test {
     pub started_unix_s: u64,
     /// The program's version.
     pub version: String,
-    /// Tests of the same name in the same minute before it: its files have their number behind the
+    /// Number of earlier tests with the same name in the same minute; file names have it after the
     /// time.
     pub earlier: u32,
     /// Whether time is virtual.
@@ -28,7 +28,7 @@ pub struct Test {
 }
 
 impl Test {
-    /// What its files begin with: the test's name, date and time.
+    /// The stem of its file names: the test's name, date and time.
     pub fn stem(&self) -> String {
         let again = if self.earlier > 0 { format!("_{}", self.earlier + 1) } else { String::new() };
         format!("{}_{}{again}", self.ask.test_name, date(self.started_unix_s, "%Y%m%d_%H%M"))
@@ -39,12 +39,12 @@ impl Test {
         Limits { small: self.ask.small_limit, large: self.ask.large_limit }
     }
 
-    /// What all of these points prove.
+    /// The results for all of these points.
     pub fn proofs(&self, points: &[MeasuredPoint]) -> Vec<Proof> {
         points.iter().flat_map(|point| proofs(point, &self.ask.load)).collect()
     }
 
-    /// What nobody may overlook of its figures: a line each.
+    /// Important notes on its figures, one line each.
     pub fn stamps(&self) -> Vec<String> {
         let mut stamps = Vec::new();
         if self.simulated {
@@ -68,7 +68,7 @@ impl Test {
     }
 }
 
-/// What the files of a test are called behind its stem, and what is in them.
+/// Suffixes of a test's file names, with their contents.
 pub fn files(test: &Test, points: &[MeasuredPoint]) -> [(&'static str, String); 7] {
     [
         ("summary.txt", summary::text(test, points)),

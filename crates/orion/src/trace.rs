@@ -1,4 +1,4 @@
-//! The trace: everything of every point, second by second.
+//! The trace: the figures of every point, second by second.
 
 use crate::point::{MeasuredPoint, directions, micros};
 use crate::test::Test;
@@ -7,7 +7,7 @@ use report::text::{self, significant};
 use stats::TapeSlice;
 use std::fmt::Write as _;
 
-/// All points in their order.
+/// All points in order.
 pub fn text(test: &Test, points: &[MeasuredPoint]) -> String {
     let mut out = format!("Trace of {}: every point by seconds; MBPS of 2^20 bytes.\n", test.stem());
     for (number, point) in (1..).zip(points) {
@@ -57,7 +57,7 @@ fn row(second: &TapeSlice) -> String {
     format!("{:>12.1}{:>14.0}{mbps:>14.2}{mean:>14}\n", second.end.as_secs_f64(), iops)
 }
 
-/// Slices put together to seconds.
+/// Combines slices into seconds.
 fn seconds<'s>(slices: impl Iterator<Item = &'s TapeSlice>) -> Vec<TapeSlice> {
     let mut seconds: Vec<TapeSlice> = Vec::new();
     for slice in slices {

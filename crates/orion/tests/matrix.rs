@@ -1,8 +1,8 @@
-//! Tests in virtual time: on devices whose figures theory knows, and every file as text.
+//! Tests in virtual time: on devices with figures known from theory, and every file as text.
 //!
-//! `c` servers that hold each request for `s` milliseconds do at most `c / s` requests a
-//! millisecond. With `S` requests outstanding at all times their mean response time is, by Little's
-//! law, `s` up to `S = c` and `S × s / c` beyond.
+//! `c` servers that are busy with each request for `s` milliseconds do at most `c / s` requests per
+//! millisecond. With `S` requests always in flight their mean response time is, by Little's law,
+//! `s` up to `S = c` and `S × s / c` beyond.
 
 use array::{DeviceSpec, Flash, Model, ParallelServers, VirtualClock};
 use block::{Bytes, Span};
@@ -20,12 +20,12 @@ fn servers() -> Model {
     })
 }
 
-/// Plays a test on these volumes (in MiB), put on one device of servers.
+/// Runs a test on these volumes (in MiB), all on one device with servers.
 fn played(words: &str, volumes: &[u64]) -> (Test, Vec<MeasuredPoint>) {
     played_on(&servers(), 0, words, volumes)
 }
 
-/// The same on any device, with chance of its own.
+/// The same on any device, with its own random numbers.
 fn played_on(model: &Model, seed: u64, words: &str, volumes: &[u64]) -> (Test, Vec<MeasuredPoint>) {
     let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
     let Ok(OrionCommand::Run(mut ask)) = orion::parse(&words) else { panic!("{words:?}") };
@@ -62,8 +62,9 @@ fn near(found: f64, right: f64, part: f64) -> bool {
     (found / right - 1.0).abs() < part
 }
 
-/// S small ones alone do min(S, 4) in a millisecond and take S / min(S, 4) ms; large ones of 1 MiB
-/// as many MB a second. Those under way at the edges of 10 s are up to 3 of 10 000 milliseconds.
+/// S small requests alone do min(S, 4) per millisecond and take S / min(S, 4) ms; large ones of 1
+/// MiB do as many MB per second. Those in flight at the edges of 10 s are up to 3 of 10 000
+/// milliseconds.
 #[test]
 fn single_loads_have_the_figures_of_theory() {
     let (test, points) = played("-run simple -duration 10", &[64, 64]);
@@ -81,14 +82,14 @@ fn single_loads_have_the_figures_of_theory() {
     let proofs = test.proofs(&points);
     assert!(proofs.iter().all(|proof| proof.outcome == Outcome::Pass), "{proofs:#?}");
     assert_eq!(proofs.iter().filter(|proof| proof.question == Question::Even).count(), 14);
-    // The best is where all servers are busy first, and the last within 2 ms has twice as many as
-    // servers.
+    // The best is the first point with all servers busy, and the last one within 2 ms has twice as
+    // many requests as servers.
     let results = orion::results(&points);
     assert!(results.contains("@ Small=4 and Large=0\n") && results.contains("@ Small=0 and Large=4\n"), "{results}");
 }
 
-/// Eight channels of flash of which each page draws one: chance decides which meet. The maxima of a
-/// matrix are compared with those of a run 15 times as long, in which hardly any chance is left.
+/// Eight channels of flash; each page goes to a random one. The maxima of a matrix are compared
+/// with those of a run 15 times as long, in which hardly any randomness is left.
 #[test]
 fn the_maxima_are_found_within_five_percent_in_95_of_100_seeds() {
     let flash = Flash {
@@ -106,8 +107,8 @@ fn the_maxima_are_found_within_five_percent_in_95_of_100_seeds() {
         (most(MeasuredPoint::iops), most(MeasuredPoint::mbps))
     };
     let (iops, mbps) = best(1000, 30);
-    // Ten requests over eight channels: above what exponential service would have, c S / (S + c -
-    // 1), below all of them.
+    // Ten requests over eight channels: above the rate with exponential service, c S / (S + c - 1),
+    // and below that of all channels.
     assert!((8.0 * 10.0 / 17.0 * 200.0..1600.0).contains(&iops), "{iops}");
     let hits = (1..=100).filter(|&seed| {
         let found = best(seed, 2);
@@ -117,8 +118,8 @@ fn the_maxima_are_found_within_five_percent_in_95_of_100_seeds() {
     assert!(hits >= 95, "{hits} of 100 around {iops} IOPS and {mbps} MBPS");
 }
 
-/// In a mixed point each request waits for its turn: 6 small and 2 large ones on 4 servers are two
-/// rounds, so each takes 2 ms, and by Little's law 6 / 2 and 2 / 2 end in a millisecond.
+/// In a mixed point requests queue: 6 small and 2 large ones on 4 servers take two rounds, so each
+/// takes 2 ms, and by Little's law 6 / 2 and 2 / 2 end per millisecond.
 #[test]
 fn mixed_loads_share_as_they_are_outstanding() {
     let (test, points) = played("-run advanced -matrix point -num_small 6 -num_large 2 -duration 10", &[64]);
@@ -128,8 +129,7 @@ fn mixed_loads_share_as_they_are_outstanding() {
     assert!(test.proofs(&points).iter().all(|proof| proof.outcome == Outcome::Pass));
 }
 
-/// 8, 40 and 16 MiB one behind the other, and the same in stripes of the shortest: both are loaded
-/// evenly.
+/// 8, 40 and 16 MiB concatenated, and the same in stripes of the shortest: both are loaded evenly.
 #[test]
 fn volumes_of_unequal_size_are_loaded_evenly() {
     for array in ["concat", "raid0"] {
@@ -141,22 +141,22 @@ fn volumes_of_unequal_size_are_loaded_evenly() {
     }
 }
 
-/// A stream keeps its requests outstanding, and what is moved before is not measured.
+/// A stream keeps its requests in flight, and the transfers before it are not measured.
 #[test]
 fn streams_are_warmed_up_for_and_hold_their_load() {
     let words = "-run advanced -matrix point -num_small 0 -num_large 2 -type seq -num_streamIO 3 -write 50";
     let (test, points) = played(&format!("{words} -cache_size 100 -duration 10"), &[64, 64]);
     let [point] = &points[..] else { panic!("{points:?}") };
-    // Six outstanding on four servers: 4000 MB a second. 100 requests before, 25 at a time, take
-    // 25 ms.
+    // Six in flight on four servers: 4000 MB per second. The 100 requests before, 25 at a time,
+    // take 25 ms.
     assert!(near(point.mbps().unwrap(), 4000.0, 0.001), "{:?}", point.mbps());
     assert_eq!((point.warmed, point.writers), (Some((100 << 20, Span::from_millis(25))), 1));
     assert!(test.proofs(&points).iter().all(|proof| proof.outcome == Outcome::Pass));
     insta::assert_snapshot!("streams_summary", file(&test, &points, "summary.txt"));
 }
 
-/// The files of a simple run on one disk have the size of the published ones: 128 bytes of IOPS and
-/// latencies, 100 of MBPS.
+/// The files of a simple run on one disk have the size of the published ones: 128 bytes for IOPS
+/// and latencies, 100 for MBPS.
 #[test]
 fn the_matrices_of_a_simple_run_have_the_published_shape() {
     let (test, points) = played("-run simple -testname gold -duration 2", &[64]);
@@ -167,12 +167,12 @@ fn the_matrices_of_a_simple_run_have_the_published_shape() {
     insta::assert_snapshot!("simple_mbps", file(&test, &points, "mbps.csv"));
     insta::assert_snapshot!("simple_summary", file(&test, &points, "summary.txt"));
     insta::assert_snapshot!("banner", orion::banner(&test));
-    // A run that was stopped has what it measured.
+    // A run that was stopped has the points that it measured.
     insta::assert_snapshot!("stopped_iops", file(&test, &points[..2], "iops.csv"));
     assert!(file(&test, &points[..2], "summary.txt").ends_with("\n2 of 7 points were measured\n"));
 }
 
-/// Every file of a whole matrix with writes.
+/// All files of a whole matrix with writes.
 #[test]
 fn every_file_of_a_matrix() {
     let (test, points) = played("-run normal -testname gold -num_disks 1 -duration 2 -write 30", &[64, 32]);
@@ -189,7 +189,7 @@ fn every_file_of_a_matrix() {
     );
 }
 
-/// Quick runs are stamped in summary and page; both pictures and curves are there.
+/// Summary and page of a quick run say so; both matrices and curves are there.
 #[test]
 fn a_quick_run_is_stamped_and_has_its_pictures() {
     let (test, points) = played("-run normal -testname gold --quick --small-levels 1,4,8 --large-levels 1,2", &[64]);
@@ -202,8 +202,8 @@ fn a_quick_run_is_stamped_and_has_its_pictures() {
     assert_eq!(html.matches("class=\"matrix\"").count(), 3);
 }
 
-/// What is kept of a run: two actors, a point for each spot, whose cells have the figures of the
-/// files.
+/// A kept run: two actors, a point for each position in the matrix, whose cells have the figures of
+/// the files.
 #[test]
 fn a_run_is_kept_with_its_points() {
     let (test, points) = played("-run normal -testname gold -num_disks 1 -duration 2", &[64]);

@@ -1,8 +1,8 @@
-//! Which adaptive policy protects a database of so many IOPS and so much used space.
+//! The adaptive policy that protects a database with a given demand in IOPS and used space.
 //!
-//! The published rule spreads the required IOPS over the used space. That is the average: a burst
-//! of writes, made every 80 s, would then take all of the 80 s. To be written within the limit of a
-//! cycle, the floor must carry the reads and the burst together for that long:
+//! The published rule divides the required IOPS by the used space. That is the average: a burst of
+//! writes, made every 80 s, would then take all of the 80 s. To write it within the limit of a
+//! cycle, the floor must carry the reads and the burst together for that time:
 //!
 //! ```text
 //!   floor = reads + burst / limit = (0.75 + 0.25 · 80 / limit) · required = 1.194 · required for 45 s
@@ -17,34 +17,34 @@ pub use show::{advice_chart, advice_page, advice_text, advice_warnings, space};
 use crate::settings::Constants;
 use block::{Bytes, Span};
 
-/// References in the database for each operation of the sizing rule:
-/// `(reads + writes of a burst / 45) · 225`.
+/// References in the database per operation, from the sizing rule: `(reads + writes of a burst /
+/// 45) · 225`.
 const REFERENCES: f64 = 225.0;
 
 /// A TB, as policies count it.
 pub const TB: u64 = 1_000_000_000_000;
 
-/// What has to be protected.
+/// What is to be protected.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PolicyNeed {
-    /// Total IOPS, three of four of them reads.
+    /// Total IOPS, 75 % of them reads.
     pub iops: u64,
     /// Used space.
     pub used: Bytes,
-    /// Within which a burst has to be written.
+    /// The time in which a burst must be written.
     pub cycle_limit: Span,
 }
 
 /// What is wrong with a need.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum AdviceError {
-    /// Nothing to protect.
+    /// There is nothing to protect.
     #[error("--iops: must be between 1 and 100000000, got {0}")]
     Iops(u64),
-    /// Nothing to spread it over.
+    /// There is no used space.
     #[error("--used-space: must be between 1 MB and 1000000 TB, got {0}")]
     Space(Bytes),
-    /// A limit that no burst can have.
+    /// A limit that is impossible for a burst.
     #[error("--cycle-limit: must be above 0 and at most 80 s, when the next burst is due; got {0}")]
     Limit(Span),
 }
@@ -52,66 +52,65 @@ pub enum AdviceError {
 /// A policy, in IOPS per TB of used space.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Policy {
-    /// The floor for each TB.
+    /// The floor per TB.
     pub expected: u64,
-    /// The ceiling for each TB.
+    /// The ceiling per TB.
     pub peak: u64,
-    /// The floor however little space is used.
+    /// The minimum floor, however little space is used.
     pub absolute_min: u64,
 }
 
 /// The advice.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Advice {
-    /// The published rule: required IOPS by used space.
+    /// The published rule: required IOPS divided by used space.
     pub published: Policy,
-    /// The rule that leaves a burst time to be written.
+    /// The rule that leaves enough time to write a burst.
     pub safe: Policy,
-    /// Times the required IOPS that the safe floor is.
+    /// The safe floor divided by the required IOPS.
     pub factor: f64,
-    /// How long a burst takes at the published floor, while reads go on.
+    /// Duration of a burst at the published floor, while reads continue.
     pub published_cycle: Span,
-    /// How long it takes at the safe one.
+    /// Duration of a burst at the safe floor.
     pub safe_cycle: Span,
     need: PolicyNeed,
 }
 
-/// The global references a second that a total of `iops` serves:
-/// `(reads + writes of a burst / 45) · 225`.
+/// The global references per second that a total of `iops` serves: `(reads + writes of a burst /
+/// 45) · 225`.
 pub fn references_of(iops: u64) -> f64 {
     iops as f64 * factor(Constants::CYCLE_LIMIT) * REFERENCES
 }
 
-/// The total IOPS that so many global references a second take, rounded up.
+/// The total IOPS for this many global references per second, rounded up.
 pub fn iops_of_references(references: u64) -> u64 {
     (references as f64 / (factor(Constants::CYCLE_LIMIT) * REFERENCES)).ceil() as u64
 }
 
-/// What the floor must be, times the average, for a burst to be written within `limit`.
+/// The factor between the floor and the average that lets a burst be written within `limit`.
 fn factor(limit: Span) -> f64 {
     0.75 + 0.25 * Constants::CYCLE.as_secs_f64() / limit.as_secs_f64()
 }
 
 impl Policy {
-    /// Rates for a floor of `iops` in all. Peak is twice and the absolute minimum half of a TB's
-    /// floor, as in both published examples (15 000: 30 000 and 7 500).
+    /// Rates for a total floor of `iops`. As in both published examples (15 000: 30 000 and 7 500),
+    /// the peak is twice and the absolute minimum half of the floor per TB.
     fn of(iops: f64, used: Bytes) -> Policy {
-        // Rounded up: a floor that is a little short is no floor. What is only the last bits of a
-        // division is none.
+        // Rounded up, because a floor must not be too low; the last bits of a division are ignored.
         let expected = (iops * TB as f64 / used.0 as f64 - 1e-6).ceil().max(1.0) as u64;
-        // Below half a TB, half of a TB's floor would be more than all that is needed.
+        // Below half a TB, half of the floor per TB would be more than the whole demand.
         let all = (iops - 1e-6).ceil().max(1.0) as u64;
         Policy { expected, peak: expected * 2, absolute_min: expected.div_ceil(2).min(all) }
     }
 
-    /// Floor and ceiling in all at so much used space.
+    /// Floor and ceiling in total at this used space.
     pub fn at(&self, used: Bytes) -> (u64, u64) {
         let rate = |per_tb: u64| (u128::from(per_tb) * u128::from(used.0) / u128::from(TB)) as u64;
         let floor = rate(self.expected).max(self.absolute_min);
         (floor, rate(self.peak).max(floor))
     }
 
-    /// The lines that create the policy and, where a volume or a pattern is given, attach it.
+    /// The commands that create the policy and, if a volume or a pattern is given, attach it.
     pub fn commands(&self, name: &str, svm: &str, volume: Option<&str>) -> Vec<String> {
         let Policy { expected, peak, absolute_min } = self;
         let create = format!(
@@ -129,7 +128,7 @@ impl Advice {
     /// The policies for a need.
     ///
     /// # Errors
-    /// What is out of range.
+    /// A value is out of range.
     pub fn on(need: PolicyNeed) -> Result<Advice, AdviceError> {
         let PolicyNeed { iops, used, cycle_limit } = need;
         if !(1..=100_000_000).contains(&iops) {
@@ -164,7 +163,7 @@ impl Advice {
     }
 }
 
-/// How long the burst of `iops` takes at a floor, while its reads go on: the floor serves both.
+/// Duration of the burst of `iops` at a floor, while its reads continue: the floor serves both.
 fn drain(iops: u64, floor: u64) -> Span {
     let burst = 0.25 * iops as f64 * Constants::CYCLE.as_secs_f64();
     let left = floor as f64 - 0.75 * iops as f64;
@@ -201,7 +200,7 @@ mod tests {
         assert_eq!(found.published_cycle, Span::from_secs(80));
         assert!(found.published_misses());
         assert!((found.safe_cycle.as_secs_f64() - 44.998).abs() < 0.001 && found.safe_cycle <= Span::from_secs(45));
-        // Where the whole period may be used, both rules are one.
+        // If the whole period may be used, both rules are the same.
         let slow = advice(75_000, 5_000, 80);
         assert_eq!(slow.safe, slow.published);
         assert!(!slow.published_misses());

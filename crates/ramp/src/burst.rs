@@ -1,10 +1,11 @@
-//! A burst: blocks in random order, each at most once, without remembering which came already.
+//! A burst: blocks in random order, each at most once, without storing which ones have been
+//! written.
 //!
-//! A database writes a dirty buffer once a cycle, however often it was changed. So a burst is drawn
-//! without replacement: the first so many numbers of a keyed order of all blocks. The order is a
-//! Feistel network over the next power of four, walked on until it falls below the number of blocks
-//! (on average at most four steps). The same burst can be walked twice, first for the journal and
-//! then for the database.
+//! A database writes a dirty buffer once per cycle, however often it was changed. So a burst is
+//! drawn without replacement: it is the beginning of a keyed permutation of all blocks. The
+//! permutation is a Feistel network over the next power of four, applied repeatedly until the
+//! result is below the number of blocks (on average at most four times). The same burst can be
+//! iterated twice, first for the journal and then for the database.
 
 use rand_core::{Rng, SeedableRng};
 use rand_xoshiro::Xoshiro256PlusPlus;
@@ -21,10 +22,10 @@ pub struct Burst {
 }
 
 impl Burst {
-    /// `len` of `blocks` blocks, by the seed.
+    /// `len` of `blocks` blocks, for a seed.
     ///
     /// # Panics
-    /// When there are fewer blocks than the burst needs: some would have to come twice.
+    /// There are fewer blocks than the burst needs.
     pub fn new(blocks: u64, len: u64, seed: u64) -> Burst {
         assert!(len <= blocks, "a burst of {len} blocks does not fit into {blocks}");
         let bits = 64 - blocks.saturating_sub(1).leading_zeros();
@@ -32,12 +33,12 @@ impl Burst {
         Burst { blocks, len, half_bits: bits.div_ceil(2).max(1), keys: std::array::from_fn(|_| chance.next_u64()) }
     }
 
-    /// How many blocks it has.
+    /// Number of blocks.
     pub fn len(&self) -> u64 {
         self.len
     }
 
-    /// Whether it has none.
+    /// Whether it is empty.
     pub fn is_empty(&self) -> bool {
         self.len == 0
     }
@@ -45,7 +46,7 @@ impl Burst {
     /// Its block number `index`.
     ///
     /// # Panics
-    /// When it has no such block.
+    /// There is no such block.
     #[inline]
     pub fn block(&self, index: u64) -> u64 {
         assert!(index < self.len, "block {index} of a burst of {}", self.len);
@@ -56,8 +57,8 @@ impl Burst {
         number
     }
 
-    /// A bijection of the numbers of `2 · half_bits` bits, whatever the hash is: each round can be
-    /// undone.
+    /// A bijection of the numbers of `2 · half_bits` bits, for any hash, because each round can be
+    /// reversed.
     #[inline]
     fn scramble(&self, number: u64) -> u64 {
         let mask = (1u64 << self.half_bits) - 1;
@@ -101,7 +102,7 @@ mod tests {
         let chi2: f64 = parts.iter().map(|&count| (count as f64 - 156.25).powi(2) / 156.25).sum();
         assert!((7.0..119.0).contains(&chi2), "chi-square {chi2}");
         assert!((0..10_000).filter(|&i| one.block(i) == two.block(i)).count() < 3);
-        // Neighbours in the order are no neighbours on the disk: half of the steps rise, ±5
+        // Consecutive blocks are not neighbours on the disk: half of the steps rise, ±5 standard
         // deviations of √(n/12) = 29.
         let rises = (1..10_000).filter(|&i| one.block(i) > one.block(i - 1)).count();
         assert!(rises.abs_diff(5000) < 150, "{rises}");

@@ -1,14 +1,14 @@
-//! The bytes of a block: random, compressible and repeated as much as asked, and recognisable.
+//! The bytes of a block: random, compressible and duplicated as configured, and recognisable.
 //!
 //! ```text
 //!    0        4        8              16              24              32              40        48
 //!    │ magic  │ kind   │ job and file │ block in job  │  generation   │ seed of body  │ sum     │ body …
 //!                                                                                    of 0..40
 //! ```
-//! All little-endian. What a block holds follows from its recipe and its place alone, so that
-//! filling can go on where it stopped, in any number of threads, and every block can be checked
-//! without anything being remembered. A duplicate is a whole copy of an earlier block of its job,
-//! header included, as a deduplicating array must find it.
+//! All little-endian. The contents of a block depend only on its recipe and its position, so that
+//! filling can resume where it stopped, in any number of threads, and every block can be checked
+//! without stored state. A duplicate is a complete copy of an earlier block of its job, header
+//! included, as a deduplicating array requires.
 
 use crate::BLOCK;
 use rand_core::{Rng, SeedableRng};
@@ -16,62 +16,62 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 
 const MAGIC: &[u8; 4] = b"SWrb";
 const HEADER: usize = 48;
-/// Compressible bytes stand at the end of each piece of this many: a compressor that works on less
-/// than a block finds them, too, and the matches cost it little.
+/// Compressible bytes are at the end of each piece of this size, so that a compressor that works on
+/// less than a block finds them too, and finds its matches cheaply.
 const PIECE: usize = 2048;
 
-/// What a directory is filled with.
+/// The recipe of a data set.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Recipe {
     /// Seed of everything.
     pub seed: u64,
-    /// How many of a hundred bytes a compressor can save, 0 to 95.
+    /// Percentage of bytes that a compressor can save, 0 to 95.
     pub compress_percent: u32,
-    /// How many of a hundred blocks are copies of earlier ones, 0 to 95.
+    /// Percentage of blocks that are copies of earlier ones, 0 to 95.
     pub duplicate_percent: u32,
 }
 
-/// What a block is.
+/// The identity of a block.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct BlockIdentity {
-    /// Which job's data; the journal has a number of its own.
+    /// The job; the journal has its own number.
     pub job: u64,
-    /// Which block of it.
+    /// The block in the job.
     pub block: u64,
-    /// 0 as filled, above that which write cycle wrote it.
+    /// 0 as filled; otherwise the number of the write cycle that wrote it.
     pub generation: u64,
 }
 
-/// What is wrong with a block, in words.
+/// What is wrong with a block.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("job {job}, block {block}: {what}")]
 pub struct Wrong {
-    /// Which job.
+    /// The expected job.
     pub job: u64,
-    /// Which block of it.
+    /// The expected block in it.
     pub block: u64,
-    /// What is there instead.
+    /// What was found instead.
     pub what: String,
 }
 
-/// Whether bytes begin with the header of a block, whatever is in it.
+/// Whether bytes begin with the header of a block, of any contents.
 pub fn is_block(bytes: &[u8]) -> bool {
     let Some(header) = bytes.get(..HEADER).filter(|header| header[..4] == *MAGIC) else { return false };
     header[40..] == sum(&header[..40]).to_le_bytes()
 }
 
 impl Default for Recipe {
-    /// Half compressible, no duplicates.
+    /// 50 % compressible, no duplicates.
     fn default() -> Recipe {
         Recipe { seed: 1, compress_percent: 50, duplicate_percent: 0 }
     }
 }
 
 impl Recipe {
-    /// The seed of a place that was given none, from its name and its host's: the same place is
-    /// filled with the same data again, and two places with different data, or an array that
-    /// deduplicates would keep one for both. Whoever wants places to be alike gives the seed.
-    /// (64-bit FNV-1a, mixed, and cut to what every reader of numbers keeps exactly.)
+    /// The default seed of a place, from its name and its host's: the same place is filled with the
+    /// same data again, and two places with different data, which a deduplicating array cannot
+    /// share. Give a seed explicitly to make places alike. (64-bit FNV-1a, mixed, and cut to the
+    /// range that every reader of numbers keeps exactly.)
     pub fn seed_of(host: &str, place: &str) -> u64 {
         let bytes = host.bytes().chain([0]).chain(place.bytes());
         let hash = bytes.fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
@@ -80,15 +80,15 @@ impl Recipe {
         mix(hash) >> 11
     }
 
-    /// Fills `bytes` (8 KiB) with the block at a place, as it is before any cycle wrote it.
+    /// Fills `bytes` (8 KiB) with the block at a position, as before any write cycle.
     pub fn fill(&self, bytes: &mut [u8], job: u64, block: u64) {
         self.write(bytes, BlockIdentity { job, block: self.origin(job, block), generation: 0 });
     }
 
-    /// Fills `bytes` (8 KiB) with what a write cycle puts there: never a copy of anything.
+    /// Fills `bytes` (8 KiB) with what a write cycle writes there; never a copy of another block.
     ///
     /// # Panics
-    /// When `bytes` is no whole block.
+    /// `bytes` is not a whole block.
     pub fn write(&self, bytes: &mut [u8], identity: BlockIdentity) {
         assert_eq!(bytes.len() as u64, BLOCK, "a block of the database is 8 KiB");
         let seed = mix(self.seed ^ mix(identity.job) ^ mix(!identity.block) ^ mix((identity.generation << 1) | 1));
@@ -103,11 +103,11 @@ impl Recipe {
         bytes[40..HEADER].copy_from_slice(&sum.to_le_bytes());
     }
 
-    /// Whether `bytes` is what belongs there: as filled, or as a write cycle left it. The
-    /// generation that wrote it.
+    /// Checks whether `bytes` is what belongs there: as filled, or as a write cycle left it.
+    /// Returns the generation that wrote it.
     ///
     /// # Errors
-    /// What is there instead.
+    /// What was found instead.
     pub fn check(&self, bytes: &[u8], job: u64, block: u64) -> Result<u64, Wrong> {
         let wrong = |what: &str| Err(Wrong { job, block, what: what.into() });
         if bytes.len() as u64 != BLOCK {
@@ -133,16 +133,15 @@ impl Recipe {
         }
     }
 
-    /// The block that this one is a copy of; itself where it is none.
+    /// The block that this one is a copy of, or the block itself.
     ///
-    /// Of the blocks after the first, `duplicate_percent` of a hundred are copies of an earlier
-    /// one, which may be a copy itself: the share of blocks that a deduplicating array saves is the
-    /// same.
+    /// Of the blocks after the first, `duplicate_percent` are copies of an earlier one, which may
+    /// itself be a copy: this is the fraction of blocks that a deduplicating array saves.
     fn origin(&self, job: u64, block: u64) -> u64 {
         let mut block = block;
         while block > 0 {
             let draw = mix(self.seed.rotate_left(17) ^ mix(job ^ 0x0dd5) ^ mix(block));
-            // The low half decides, the whole picks.
+            // The low half decides whether, the whole number decides which.
             if ((draw & 0xffff_ffff) * 100) >> 32 >= u64::from(self.duplicate_percent) {
                 return block;
             }
@@ -162,7 +161,7 @@ impl Recipe {
     }
 }
 
-/// The sum of a header: eight bytes after the other, mixed.
+/// The checksum of a header: each eight bytes are mixed in turn.
 fn sum(header: &[u8]) -> u64 {
     let words = header.chunks_exact(8).map(|word| u64::from_le_bytes(std::array::from_fn(|i| word[i])));
     words.fold(0x5eed, |sum, word| mix(sum ^ word))
@@ -194,8 +193,8 @@ mod tests {
             let count = 5000;
             let unique: HashSet<Vec<u8>> = (0..count).map(|number| block(&recipe, 3, number)).collect();
             let saved = 100.0 * (1.0 - unique.len() as f64 / count as f64);
-            // Binomial: a deviation of √(p (1 − p) / 5000) = 0.65 points at most; two points are
-            // three of them.
+            // Binomial: the standard deviation is √(p (1 − p) / 5000) = 0.65 points at most; two
+            // points are three of them.
             assert!((saved - f64::from(percent)).abs() < 2.0, "{saved} for {percent}");
         }
     }
@@ -245,7 +244,7 @@ mod tests {
         for percent in [0, 50, 80] {
             let recipe = Recipe { compress_percent: percent, ..Recipe::default() };
             let zeroes = block(&recipe, 1, 1).iter().filter(|&&byte| byte == 0).count();
-            // The rest is random, one in 256 of it zero.
+            // The rest is random; one in 256 bytes of it is zero.
             let share = 100.0 * zeroes as f64 / BLOCK as f64;
             assert!((share - f64::from(percent)).abs() < 1.0, "{share} for {percent}");
         }

@@ -1,6 +1,6 @@
-//! What a run has to hold, and what it says about that.
+//! The criteria of a run, and its results.
 //!
-//! Limits change over time and from site to site, so they are settings: two presets, or a file.
+//! Limits differ over time and between sites, so they are configurable: two presets, or a file.
 
 use crate::settings::Constants;
 use crate::summary::RampRow;
@@ -8,7 +8,7 @@ use block::Span;
 use serde::Deserialize;
 use stats::{Measured, Outcome};
 
-/// A figure of a row that can be bounded.
+/// A figure of a row that can be limited.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Figure {
@@ -31,7 +31,7 @@ pub enum Figure {
     WriteAverage,
 }
 
-/// How a figure is bounded.
+/// A kind of limit.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Limit {
     /// Less than this.
@@ -40,46 +40,46 @@ pub enum Limit {
     AtMost(f64),
 }
 
-/// One bound.
+/// A criterion.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Criterion {
-    /// What is bounded.
+    /// The figure.
     pub figure: Figure,
-    /// By what.
+    /// The limit.
     pub limit: Limit,
 }
 
-/// A set of bounds.
+/// A set of criteria.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Criteria {
     /// The preset's name or the file's.
     pub name: String,
-    /// All of them.
+    /// The criteria.
     pub all: Vec<Criterion>,
 }
 
-/// What a run says about one criterion.
+/// The result of a run for one criterion.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Judgement {
-    /// The figure that is bounded.
+    /// The figure.
     pub name: &'static str,
-    /// How it ended.
+    /// The outcome.
     pub outcome: Outcome,
-    /// What was measured against which bound, in a line.
+    /// The measured value and the limit, in one line.
     pub because: String,
-    /// The same as figures; `None` where nothing could be measured.
+    /// The same as figures; `None` if nothing could be measured.
     pub measured: Option<Measured>,
 }
 
 /// What is wrong with a file of criteria.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum CriteriaError {
-    /// It is no TOML, or has keys that are not known.
+    /// It is not TOML, or has unknown keys.
     #[error("{file}: {what}")]
     Form {
         /// The file.
         file: String,
-        /// The first line of what the reader says.
+        /// The first line of the parser's message.
         what: String,
     },
     /// A criterion has no limit, or two.
@@ -87,30 +87,30 @@ pub enum CriteriaError {
     Limit {
         /// The file.
         file: String,
-        /// Which, from 1.
+        /// Its number, from 1.
         number: usize,
-        /// Of which figure.
+        /// Its figure.
         figure: &'static str,
     },
-    /// A limit is no positive number.
+    /// A limit is not a positive number.
     #[error("{file}: criterion {number} ({figure}): the limit must be above 0, got {given}")]
     Positive {
         /// The file.
         file: String,
-        /// Which, from 1.
+        /// Its number, from 1.
         number: usize,
-        /// Of which figure.
+        /// Its figure.
         figure: &'static str,
         /// The limit.
         given: String,
     },
-    /// There are none.
+    /// There are no criteria.
     #[error("{0}: has no criterion; write at least one [[criterion]]")]
     Empty(String),
 }
 
 impl Figure {
-    /// As files of criteria name it.
+    /// Its name in files of criteria.
     pub const fn name(self) -> &'static str {
         match self {
             Figure::LongestWriteCycle => "longest-write-cycle",
@@ -132,7 +132,7 @@ impl Figure {
         if self.is_cycle() { "s" } else { "ms" }
     }
 
-    /// The value in a row; why not, where there is too little to tell it.
+    /// The value in a row, or why there is too little data for it.
     fn of(self, row: &RampRow) -> Result<f64, String> {
         let cycles = |value: f64| if row.cycles > 0 { Ok(value) } else { Err("no write cycle was seen".to_owned()) };
         // A percentile needs at least one value beyond it.
@@ -154,7 +154,7 @@ impl Figure {
 }
 
 impl Limit {
-    /// The bound.
+    /// The limit.
     pub const fn value(self) -> f64 {
         match self {
             Limit::Below(value) | Limit::AtMost(value) => value,
@@ -215,7 +215,7 @@ impl Criteria {
     /// ```
     ///
     /// # Errors
-    /// What is wrong with it, by the name `file`.
+    /// What is wrong with the file, which is called `file`.
     pub fn read(text: &str, file: &str) -> Result<Criteria, CriteriaError> {
         let form = |error: toml::de::Error| {
             let (line, what) = nearest::toml::wrong(text, error.span(), error.message());
@@ -242,18 +242,18 @@ impl Criteria {
         }
     }
 
-    /// The part of the reads that were due and may be left unmade: with more of them missing, what
-    /// was measured is not the load that was asked for.
+    /// The fraction of due reads that may be missing: with more of them missing, the measured load
+    /// is not the requested one.
     pub const NEVER_MADE_MOST: f64 = 0.01;
 
-    /// What a row says about each, about the load itself, and about all of them. Limits of cycles
-    /// scale with the period: 45 s at 80 s.
+    /// The results of a row for each criterion and for the load itself, and the overall outcome.
+    /// Limits of cycles scale with the period: 45 s at 80 s.
     pub fn judge(&self, row: &RampRow, constants: &Constants) -> (Outcome, Vec<Judgement>) {
         let factor = constants.cycle.as_secs_f64() / Constants::CYCLE.as_secs_f64();
         let mut judgements: Vec<Judgement> = self.all.iter().map(|criterion| criterion.judge(row, factor)).collect();
         let load = load(row);
         if load.outcome == Outcome::CannotSay {
-            // What failed may have failed for want of this host alone.
+            // A failure may then be caused by this host alone.
             judgements.iter_mut().for_each(|judgement| judgement.outcome = Outcome::CannotSay);
         }
         judgements.push(load);
@@ -262,9 +262,9 @@ impl Criteria {
     }
 }
 
-/// Whether the load was put on that was asked for. Where it was not, the other figures are those of
-/// another load: that is the storage's failure if it held the readers, and otherwise nobody can say
-/// what it would have done.
+/// Whether the requested load was reached. If not, the other figures are those of another load:
+/// that is the storage's failure if it delayed the reads; otherwise it is unknown what the storage
+/// would have done.
 fn load(row: &RampRow) -> Judgement {
     let (missed, percent, most) = (row.reads_missed, 100.0 * row.never_made(), 100.0 * Criteria::NEVER_MADE_MOST);
     let figures = format!("{missed} reads ({percent:.1} %) were due and never made");
@@ -388,7 +388,7 @@ mod tests {
         assert_eq!(Criteria::preset("read-percentile").unwrap().judge(&slow, &USUAL()).0, Outcome::Fail);
     }
 
-    /// A hundredth may be missing, and not one more.
+    /// One percent may be missing, and not more.
     #[test]
     fn a_load_that_was_not_put_on_is_no_pass() {
         let row =
@@ -403,7 +403,7 @@ mod tests {
         let said = "11 reads (1.1 %) were due and never made, more than 1 %: this host did not keep up, not the storage \
                     alone";
         assert_eq!(judged(&short), (Outcome::CannotSay, said.into()));
-        // That a cycle was too long is no failure of the storage then.
+        // A cycle that took too long is then not the storage's failure.
         let slow = RampRow { longest_cycle: Span::from_secs(100), ..short.clone() };
         assert_eq!(judged(&slow), (Outcome::CannotSay, said.into()));
         let said = "11 reads (1.1 %) were due and never made, must be at most 1 %: all readers waited for the storage";

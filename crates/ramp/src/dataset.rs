@@ -1,5 +1,4 @@
-//! A directory filled with data: which files it has, which blocks they hold, and how much it takes
-//! to fill it up.
+//! A directory filled with data: its files, the blocks in them, and how much is needed to fill it.
 //!
 //! ```text
 //!   DIR/seawall-data.toml      how it was made, and how many blocks each job has
@@ -14,9 +13,9 @@ use serde::{Deserialize, Serialize};
 /// How a directory was filled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Dataset {
-    /// What its blocks hold.
+    /// The recipe of its blocks.
     pub recipe: Recipe,
-    /// How many sub-directories.
+    /// Number of sub-directories.
     pub jobs: u32,
 }
 
@@ -34,22 +33,22 @@ impl ManifestError {
 /// The space of a file system, in bytes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Room {
-    /// All of it.
+    /// Its size.
     pub total: u64,
-    /// What nobody has taken, root's reserve included.
+    /// Free space, including root's reserve.
     pub free: u64,
-    /// What this user may take; never root's reserve.
+    /// Space available to this user; never root's reserve.
     pub available: u64,
 }
 
 /// How much to fill.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FillPlan {
-    /// Blocks of each job when it is done.
+    /// Blocks of each job at the end.
     pub blocks_per_job: u64,
-    /// Bytes in use at most when it is done.
+    /// Maximum bytes in use at the end.
     pub used_at_most: u64,
-    /// Root's reserve keeps the file system from being filled as far as asked.
+    /// Whether root's reserve prevents the requested fill level.
     pub reserve_in_the_way: bool,
 }
 
@@ -68,11 +67,11 @@ struct Manifest {
 impl Dataset {
     /// The manifest's name.
     pub const MANIFEST: &str = "seawall-data.toml";
-    /// Blocks of a file, the last of a job excepted: 1 GiB.
+    /// Blocks of a file, except the last one of a job: 1 GiB.
     pub const FILE_BLOCKS: u64 = (1 << 30) / BLOCK;
 
-    /// The manifest's text. `blocks` is how many each job had when the last filling ended; empty
-    /// where none has.
+    /// The manifest's text. `blocks` is the number of blocks of each job when the last filling
+    /// ended; empty before that.
     pub fn manifest(&self, blocks: &[u64]) -> String {
         let Recipe { seed, compress_percent, duplicate_percent } = self.recipe;
         let blocks = if blocks.is_empty() { String::new() } else { format!("blocks = {blocks:?}\n") };
@@ -111,8 +110,8 @@ impl Dataset {
         format!("data{:04}", index + 1)
     }
 
-    /// How far to fill: until `percent` of the whole file system is in use, what is there and not
-    /// ours counted, and never into root's reserve. `ours` is what this data has already, in bytes.
+    /// How far to fill: until `percent` of the whole file system is in use, including other data,
+    /// but never into root's reserve. `ours` is the size of this data so far, in bytes.
     pub fn plan(&self, room: Room, ours: u64, percent: u32) -> FillPlan {
         let used_at_most = (u128::from(room.total) * u128::from(percent) / 100) as u64;
         let used = room.total.saturating_sub(room.free);
@@ -126,8 +125,8 @@ impl Dataset {
     }
 }
 
-/// What a file system takes for itself to hold so many bytes of files: names, and a map of extents
-/// that are a MiB at worst. Left free, so that the target is met and not passed.
+/// Metadata that a file system needs for this many bytes of files: names, and extents of a MiB at
+/// worst. Left free, so that the target is reached and not exceeded.
 fn metadata(bytes: u64) -> u64 {
     (64 << 10) + bytes / 16_384 + (bytes >> 30) * (8 << 10)
 }
@@ -166,13 +165,13 @@ mod tests {
         assert_eq!(plan.used_at_most, mib(850));
         assert!(all <= mib(750) && all > mib(750) - (256 << 10), "{all}");
         assert!(!plan.reserve_in_the_way);
-        // 95 % would be 950 MiB; 50 MiB are root's, so 850 are left for us.
+        // 95 % would be 950 MiB; 50 MiB are root's, so 850 are available.
         let plan = DATA.plan(Room { available: mib(800), ..room }, 0, 95);
         assert!(plan.blocks_per_job * 4 * BLOCK <= mib(800) && plan.reserve_in_the_way);
-        // When it is full nothing is added, and what is ours stays.
+        // If it is full, nothing is added and nothing is removed.
         let full = Room { total: mib(1000), free: mib(100), available: mib(50) };
         assert_eq!(DATA.plan(full, mib(400), 85).blocks_per_job, mib(100) / BLOCK);
-        // Halfway it goes on to the same end: half is written, half is missing.
+        // After half of it, filling continues to the same end.
         let half = Room { free: mib(900) - mib(400), available: mib(450), ..room };
         let again = DATA.plan(half, mib(400), 85).blocks_per_job;
         assert!(again.abs_diff(DATA.plan(room, 0, 85).blocks_per_job) <= 16, "{again}");

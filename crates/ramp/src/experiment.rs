@@ -1,5 +1,5 @@
-//! Several databases on one storage, protected ones beside a neighbour: the experiment's
-//! arithmetic, its verdict, and how it is shown. The player brings the rows.
+//! Several databases on one storage, protected ones beside a neighbour: the calculations of the
+//! experiment, its verdict, and how it is shown. The caller plays it and provides the rows.
 //!
 //! ```text
 //!   loads ──► Window: what the storage must be able to do for the experiment to say anything ──► one factor
@@ -26,55 +26,56 @@ use block::Span;
 /// One half of the experiment: all hosts at once, with floors or without.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Arm {
-    /// What is different in it: `with floors`.
+    /// How it differs: `with floors`.
     pub name: String,
     /// The hosts, in the experiment's order.
     pub hosts: Vec<HostRows>,
-    /// What the storage did while all hosts wrote: of each run, in the period of each cycle, in
+    /// What the storage did while all hosts wrote: for each run, in the period of each cycle, in
     /// order.
     pub busy: Vec<Vec<Option<Busy>>>,
 }
 
-/// What a host left.
+/// The results of a host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HostRows {
     /// Its name.
     pub name: String,
-    /// Whether floors are meant to protect it.
+    /// Whether floors should protect it.
     pub protected: bool,
     /// Its runs, in order.
     pub rows: Vec<RampRow>,
-    /// How long the cycles of each run took, by the period in which each was due, the first one
-    /// period after the run's start; `None` where none was.
+    /// The durations of each run's cycles, by the period in which each was due; the first is one
+    /// period after the run's start. `None` if there was no cycle.
     pub cycles: Vec<Vec<Option<Span>>>,
 }
 
-/// A whole experiment, for those who show it.
+/// A whole experiment, as it is shown.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Experiment {
-    /// What it is called.
+    /// Its title.
     pub title: String,
-    /// What it shows.
+    /// What it demonstrates.
     pub about: String,
     /// The test's numbers.
     pub constants: Constants,
     /// What the storage must be able to do, run by run; at least one.
     pub windows: Vec<Window>,
-    /// Times the published rates.
+    /// The factor on the published rates.
     pub factor: f64,
     /// With floors, then without.
     pub arms: [Arm; 2],
     /// Whether it ended before all runs were played; what was measured until then is in it.
     pub cut_short: bool,
-    /// Lines that a reader must know: why it is not comparable, the hosts' clocks, warnings.
+    /// Notes for the reader: why it is not comparable, the hosts' clocks, warnings.
     pub notes: Vec<String>,
 }
 
 impl Experiment {
-    /// What the storage must be able to do in the last run, when every host asks for most.
+    /// What the storage must be able to do in the last run, in which every host has its highest
+    /// target.
     ///
     /// # Panics
-    /// There is none.
+    /// There is no run.
     pub fn window(&self) -> &Window {
         self.windows.last().expect("an experiment has runs")
     }

@@ -1,4 +1,4 @@
-//! The command line of a ramp, as published ones write it: one dash or two or an en dash,
+//! The command line of a ramp, in the forms of published ones: one dash, two, or an en dash,
 //! `--option value` or `--option=value`, a comment of any number of words, and the classic
 //! program's name in front.
 
@@ -8,8 +8,8 @@ use crate::ladder::Ladder;
 use crate::settings::{Accounting, Constants, RampSettings, SettingsError, Steps};
 use block::{Bytes, Span};
 
-/// An option: its name, what its value is called (none for a switch), its default, and what it
-/// does.
+/// An option: its name, the name of its value (none for a switch), its default, and its
+/// description.
 struct Known {
     name: &'static str,
     value: Option<&'static str>,
@@ -62,13 +62,13 @@ const OPTIONS: [Known; 32] = [
     known("help", None, "", "Print this"),
 ];
 
-/// Options that may be given again.
+/// Options that may be repeated.
 const REPEATED: [&str; 4] = ["directory", "device", "destroy-data", "even-in-use"];
 
-/// What was typed.
+/// A parsed command line.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RampInvocation {
-    /// The ramp itself; `None` for a question or a stop, which need none.
+    /// The ramp itself; `None` for --status, --stop and --help, which need none.
     pub settings: Option<RampSettings>,
     /// Run detached.
     pub background: bool,
@@ -92,9 +92,9 @@ pub struct RampInvocation {
     pub page_cache: bool,
     /// No live view.
     pub quiet: bool,
-    /// Only say how it stands.
+    /// Only print the status.
     pub status: bool,
-    /// Only ask it to end.
+    /// Only ask a running ramp to stop.
     pub stop: bool,
     /// Only print the help.
     pub help: bool,
@@ -103,7 +103,7 @@ pub struct RampInvocation {
 /// What is wrong with a command line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GrammarError {
-    /// A dash was parted from its word.
+    /// There is a space within an option's name.
     #[error("{typed}: there is no option --{first}; --{meant} is written without the space")]
     Parted {
         /// Both words as typed.
@@ -113,7 +113,7 @@ pub enum GrammarError {
         /// The option that they make together.
         meant: &'static str,
     },
-    /// No such option.
+    /// There is no such option.
     #[error("{typed}: there is no such option{hint} --help lists all", hint = hint(.near))]
     Unknown {
         /// As typed.
@@ -121,7 +121,7 @@ pub enum GrammarError {
         /// The option it resembles.
         near: Option<&'static str>,
     },
-    /// A word that belongs to nothing.
+    /// A word that is not part of any option.
     #[error("{0:?}: stands alone; options begin with --, and only --comment takes several words")]
     Stray(String),
     /// An option without its value.
@@ -129,19 +129,19 @@ pub enum GrammarError {
     NoValue {
         /// The option.
         option: &'static str,
-        /// What its value is called.
+        /// The name of its value.
         value: &'static str,
     },
     /// A switch with a value.
     #[error("--{0}: takes no value")]
     NoSwitch(&'static str),
-    /// Given twice.
+    /// An option is given twice.
     #[error("--{0}: is given twice; keep one")]
     Twice(&'static str),
-    /// Missing.
+    /// A required option is missing.
     #[error("--{0}: is needed; --help shows how it is written")]
     Missing(&'static str),
-    /// A value that cannot be read.
+    /// An invalid value.
     #[error("--{option}: must be {rule}, got {given:?}")]
     Value {
         /// The option.
@@ -151,7 +151,7 @@ pub enum GrammarError {
         /// What was given.
         given: String,
     },
-    /// Values that do not go together.
+    /// Values that contradict each other.
     #[error(transparent)]
     Settings(#[from] SettingsError),
 }
@@ -160,7 +160,7 @@ fn hint(near: &Option<&'static str>) -> String {
     near.map_or(";".to_owned(), |name| format!("; did you mean --{name}?"))
 }
 
-/// The options in words, in 80 columns.
+/// The help, in 80 columns.
 pub fn help() -> String {
     let mut text = String::from(
         "Ramp the load of a database run by run and judge its write cycles\n\nUsage: seawall ramp --miniops IOPS \
@@ -175,7 +175,7 @@ pub fn help() -> String {
     text
 }
 
-/// An option and what it does beside it, which goes on below itself.
+/// An option with its description beside it, wrapped with indentation.
 fn two_columns(option: &str, about: &str) -> String {
     const SECOND: usize = 27;
     const WIDTH: usize = 80;
@@ -194,10 +194,10 @@ fn two_columns(option: &str, about: &str) -> String {
 }
 
 impl RampInvocation {
-    /// Reads the words of a command line; `host` is the label of this host where none is given.
+    /// Parses the words of a command line; `host` is the default label of this host.
     ///
     /// # Errors
-    /// The first thing that is wrong, and what was probably meant.
+    /// The first error, with a suggestion.
     pub fn parse(words: &[String], host: &str) -> Result<RampInvocation, GrammarError> {
         let given = Given::collect(words)?;
         let [help, status, stop] = ["help", "status", "stop"].map(|name| given.has(name));
@@ -230,7 +230,7 @@ impl Given {
     fn collect(words: &[String]) -> Result<Given, GrammarError> {
         let mut given = Given(Vec::new());
         let mut rest = words;
-        // A command line copied whole begins with the classic program's name.
+        // A copied command line begins with the classic program's name.
         if let [first, behind @ ..] = rest
             && first.to_ascii_lowercase().ends_with("ramprun.pl")
         {
@@ -252,11 +252,12 @@ impl Given {
         Ok(given)
     }
 
-    /// Takes all words up to the next option; how many.
+    /// Takes all words up to the next option; returns how many.
     fn comment(&mut self, behind: &[String]) -> usize {
         let ends = |word: &String| {
             let name = undashed(word).map(|typed| typed.split('=').next().unwrap_or(typed));
-            // A single dash is common in free text, so there it must be an option that exists.
+            // A single dash is common in free text, so it must be followed by the name of an
+            // option.
             name.is_some_and(|name| word.starts_with("--") || word.starts_with('–') || find(name).is_some())
         };
         let taken = behind.iter().position(ends).unwrap_or(behind.len());
@@ -264,7 +265,7 @@ impl Given {
         taken
     }
 
-    /// Takes an option's value, if it has one; how many words that were.
+    /// Takes an option's value, if it has one; returns how many words that were.
     fn plain(
         &mut self,
         option: &'static Known,
@@ -382,11 +383,11 @@ impl Given {
     }
 }
 
-/// What options may begin with: word processors put the en and em dash there.
+/// Characters that begin an option: word processors insert en and em dashes.
 pub const DASHES: [char; 3] = ['-', '–', '—'];
 
-/// The word without its dashes: `--x`, `-x`, or with the en or em dash that word processors put
-/// there. `None` for a word that is no option: a negative number is a value.
+/// The word without its dashes: `--x`, `-x`, or with an en or em dash from a word processor. `None`
+/// for a word that is not an option: a negative number is a value.
 fn undashed(word: &str) -> Option<&str> {
     let bare = word.strip_prefix("--").or(word.strip_prefix(DASHES))?;
     let bare = bare.strip_prefix(['-', '–']).unwrap_or(bare);
@@ -397,7 +398,8 @@ fn find(name: &str) -> Option<&'static Known> {
     OPTIONS.iter().find(|option| option.name == name)
 }
 
-/// Why `typed` is no option: a word of it may stand behind it, or it resembles one.
+/// The error for an unknown option `typed`: the next word may belong to its name, or it resembles
+/// another one.
 fn unknown(typed: &str, name: &str, behind: &[String]) -> GrammarError {
     let next = behind.first().map(|word| word.trim_start_matches(DASHES));
     let joined = next.and_then(|next| find(&format!("{name}-{next}")).or_else(|| find(&format!("{name}{next}"))));
@@ -412,7 +414,7 @@ fn unknown(typed: &str, name: &str, behind: &[String]) -> GrammarError {
     }
 }
 
-/// A time: a whole number of `unit_s` seconds, or with its own unit.
+/// A time: a whole number in units of `unit_s` seconds, or with its own unit.
 fn span(given: &str, unit_s: u64) -> Option<Span> {
     let digits = given.len() - given.trim_start_matches(|c: char| c.is_ascii_digit()).len();
     let (number, unit) = given.split_at(digits);

@@ -1,6 +1,6 @@
-//! A ramp as any run is kept: each of its runs is a point, the database its one actor, and reads,
-//! writes, the write image journal and the transaction journal are classes of its work. As in the
-//! published tables, journals are no part of the whole.
+//! A ramp as a kept run: each of its runs is a point, the database is its only actor, and reads,
+//! writes, the write image journal and the transaction journal are classes. As in the published
+//! tables, journals are not part of the total.
 
 use crate::{BLOCK, RampRow, RunOutcome};
 use block::{Fault, OpKind, Span};
@@ -10,8 +10,8 @@ use stats::{CycleRecord, Outcome, Verdict};
 /// The database is the only actor.
 const ACTOR: u32 = 0;
 
-/// A ramp of the host `system` before its first run, without where it comes from. `place` is what
-/// is loaded.
+/// A ramp of the host `system` before its first run, without its identity. `place` is the loaded
+/// place.
 pub fn begun(system: &str, place: &str) -> Run {
     let mut kept = Run::default();
     let place = kept.place(RunPlace { kind: "folder".into(), name: place.into(), size: None });
@@ -21,7 +21,7 @@ pub fn begun(system: &str, place: &str) -> Run {
     kept
 }
 
-/// The point of a run that is asked for `target` blocks a second.
+/// The point of a run with this target in blocks per second.
 pub fn point(target: u64) -> Point {
     Point {
         name: format!("{target} IOPS"),
@@ -30,7 +30,8 @@ pub fn point(target: u64) -> Point {
     }
 }
 
-/// Adds to `kept` what `actor` did in a run, as the whole of the last point or as its part of it.
+/// Adds the outcome of `actor` in a run to `kept`, as the whole of the last point or as its part of
+/// it.
 pub fn add(kept: &mut Run, actor: u32, run: &RunOutcome) {
     let point = (kept.points.len() as u32).saturating_sub(1);
     let Some(last) = kept.points.last_mut() else { return };
@@ -56,8 +57,8 @@ pub fn add(kept: &mut Run, actor: u32, run: &RunOutcome) {
     kept.note_of(&name, &run.losses.lines());
 }
 
-/// The rows of a summary as a run: counts, rates and verdicts are in them; seconds, histograms and
-/// cycles are not, so that times are settings of their points and no latencies.
+/// The rows of a summary as a run. It has counts, rates and verdicts, but no seconds, histograms or
+/// cycles, so times are settings of its points instead of latencies.
 pub fn imported(rows: &[RampRow]) -> Run {
     let mut kept = Run::default();
     let (system, comment) = rows.first().map_or(("", ""), |row| (&*row.system, &*row.comment));
@@ -107,7 +108,7 @@ pub fn imported(rows: &[RampRow]) -> Run {
     kept
 }
 
-/// The figures of a row that are no counts.
+/// The figures of a row that are not counts.
 fn figures(row: &RampRow) -> [(&'static str, Option<f64>); 16] {
     let ms = |span: Span| Some(span.as_millis_f64());
     [
@@ -160,7 +161,7 @@ mod tests {
     use stats::run::Kind;
     use stats::{Direction, Punctuality, Tape, TapeSlice};
 
-    /// What ended a run is kept in words.
+    /// The failure that ended a run is kept in words.
     #[test]
     fn a_failure_is_kept_in_words() {
         let failure = Failure { kind: OpKind::Write, object: ObjectId(0), fault: Fault::NoSpace, at: Span::SECOND };
@@ -171,8 +172,8 @@ mod tests {
         assert_eq!(kept.events[0].name, "write: no space left");
     }
 
-    /// What a run's tape knows is what is kept: reads never made are not late, and journals are
-    /// beside the whole.
+    /// A run is kept as its tape recorded it: reads never made do not count as late, and journals
+    /// are not in the total.
     #[test]
     fn a_run_is_kept_as_it_was_recorded() {
         let mut tape = Tape::default();
@@ -204,7 +205,7 @@ mod tests {
         let lost: Vec<_> = kept.events.iter().map(|event| (event.point, event.kind.as_str(), event.number)).collect();
         assert_eq!(lost, [0, 1].map(|point| (Some(point), "connections_lost", Some(2.0))));
         assert!(kept.notes[0].starts_with("ramp: connections lost: 2, made again: 2"), "{:?}", kept.notes);
-        // Nothing was written, so nothing is said of writes over time.
+        // Nothing was written, so there is no series of writes.
         assert_eq!(kept.series(0, &Class::WRITE), None);
     }
 }

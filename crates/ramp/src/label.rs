@@ -1,30 +1,29 @@
-//! The first block of a device that was filled: how it was made, how far the data goes, how far it
-//! has come.
+//! The first block of a filled device: how it was made, how far the data extends, and how far
+//! filling has come.
 //!
 //! ```text
 //!   block 0   1            …            filled          …          blocks   …    the end
 //!   │ label │ data, as a job's are │ still to be filled │ │ free: journals may go here │
 //! ```
-//! A directory's files tell by their lengths how far they are; a device has one length all its
-//! life, so it is written down, each time after the data before it was made durable. A filling that
-//! was stopped goes on from there.
+//! The lengths of a directory's files show how far filling has come; a device has a fixed length,
+//! so this is recorded, each time after the data before it was made durable. A filling that was
+//! stopped resumes from there.
 
 use crate::BLOCK;
 use crate::content::Recipe;
 use crate::dataset::ManifestError;
 use serde::{Deserialize, Serialize};
 
-/// What stands at the beginning of a filled device.
+/// The label of a filled device.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Label {
-    /// What its blocks hold.
+    /// The recipe of its blocks.
     pub recipe: Recipe,
-    /// Which job's blocks: devices that are filled together count from 1, so that they hold
-    /// different data.
+    /// The job: devices that are filled together count from 1, so that they have different data.
     pub job: u32,
-    /// Blocks of data when it is done, the label not among them.
+    /// Blocks of data at the end, without the label.
     pub blocks: u64,
-    /// Blocks that are there and durable.
+    /// Blocks that are written and durable.
     pub filled: u64,
 }
 
@@ -44,7 +43,8 @@ impl Label {
     /// The first bytes of the text.
     const OPENING: &str = "# Filled by seawall dgen; ";
 
-    /// Blocks of data on a device of `size` bytes that is to be `percent` full; the label counts.
+    /// Blocks of data on a device of `size` bytes that is to be `percent` full, including the
+    /// label.
     pub fn blocks_of(size: u64, percent: u32) -> u64 {
         let bytes = u128::from(size) * u128::from(percent.min(100)) / 100;
         ((bytes / u128::from(BLOCK)) as u64).saturating_sub(1)
@@ -55,7 +55,7 @@ impl Label {
         (block + 1) * BLOCK
     }
 
-    /// The block, text and then zeroes.
+    /// The block: text, then zeroes.
     pub fn block(&self) -> Vec<u8> {
         let Recipe { seed, compress_percent, duplicate_percent } = self.recipe;
         let text = format!(
@@ -71,10 +71,10 @@ impl Label {
         bytes
     }
 
-    /// Reads a device's first block; `None` when it is no label.
+    /// Reads a device's first block; `None` if it is not a label.
     ///
     /// # Errors
-    /// It is one, and damaged or of another format.
+    /// It is a label, but damaged or of another format.
     pub fn read(block: &[u8]) -> Result<Option<Label>, ManifestError> {
         if !block.starts_with(Label::OPENING.as_bytes()) {
             return Ok(None);

@@ -1,4 +1,4 @@
-//! The ladder of targets, and what a target asks of the storage.
+//! The ladder of targets, and the load of a target.
 
 use crate::settings::{Constants, Steps};
 use block::Span;
@@ -10,9 +10,9 @@ pub struct Ladder {
     pub min: u64,
     /// Upper end: the last run's target.
     pub max: u64,
-    /// How many runs.
+    /// Number of runs.
     pub runs: u32,
-    /// How the steps lie.
+    /// The placement of the steps.
     pub steps: Steps,
 }
 
@@ -37,7 +37,7 @@ impl Ladder {
     }
 }
 
-/// What a target means: a rate of reads and a burst of writes a cycle.
+/// The load of a target: a rate of reads, and a burst of writes per cycle.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct RampLoad {
     /// Total IOPS.
@@ -58,7 +58,7 @@ impl RampLoad {
         RampLoad { target, read_percent: constants.read_percent.min(100), burst: ((blocks + unit / 2) / unit) as u64 }
     }
 
-    /// Reads a second, for reports.
+    /// Reads per second, for reports.
     pub fn reads_per_second(&self) -> f64 {
         self.target as f64 * f64::from(self.read_percent) / 100.0
     }

@@ -9,8 +9,8 @@
 //!                                                     └─► lines of cycles
 //! ```
 //!
-//! Reads come on an open schedule and never stop; every 80 s a burst of blocks goes first to the
-//! write image journal (WIJ) and then to its places. A cycle has to end within 45 s. Nothing here
+//! Reads follow an open schedule and never stop; every 80 s a burst of blocks goes first to the
+//! write image journal (WIJ) and then to its places. A cycle must end within 45 s. Nothing here
 //! reads a clock or touches a file: the same machine runs on the wall clock and on a virtual one.
 
 mod advice;

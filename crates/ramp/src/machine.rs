@@ -6,8 +6,8 @@
 //!   cycle    sleep │ journal, sync │ N writers, sync │ clear │ sleep │ journal …
 //!                  └ wake                              end ┘       └ wake, 80 s after the first
 //! ```
-//! A cycle that is not over when the next is due delays it; two never overlap. Response times of
-//! reads count from when they were due, so storage that stalls cannot hide.
+//! A cycle that is not finished when the next is due delays it; two never overlap. Response times
+//! of reads count from when they were due, so stalls of the storage are visible.
 
 mod setup;
 mod stream;
@@ -32,9 +32,9 @@ use stream::Stream;
 use writer::{Step, Writer};
 
 /// Tag of every read; the writer's tags are smaller. Several machines may share a target, which
-/// leaves them 48 bits.
+/// leaves 48 bits for tags.
 const READ: u64 = 1 << 47;
-/// Pieces of writes that are made before reads are looked after again.
+/// Number of buffer pieces that are filled before reads are checked again.
 const STEPS_MAX: u32 = 4;
 
 /// The class of writes to the write image journal.
@@ -42,47 +42,47 @@ const JOURNAL: usize = Tape::OWN;
 /// The class of writes to the transaction journal; only a run with one has it.
 const LOG: usize = JOURNAL + 1;
 
-/// What a run left.
+/// The outcome of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RampOutcome {
     /// Target in total IOPS.
     pub target: u64,
-    /// For how long reads were scheduled and cycles begun.
+    /// How long reads were scheduled and cycles begun.
     pub runtime: Span,
-    /// From the start until all of it had ended; never shorter than the run was meant to be, unless
-    /// it was cut short.
+    /// From the start until everything had completed; at least the planned length, unless the run
+    /// was cut short.
     pub elapsed: Span,
-    /// What its requests did: reads on schedule, single writes to the database, writes to the
-    /// journal; writes to the transaction journal and its flushes, where there is one. The flushes
-    /// of a cycle are told by its times alone.
+    /// The results of its requests: scheduled reads, single writes to the database, writes to the
+    /// journal; writes to the transaction journal and its flushes, if there is one. The flushes of
+    /// a cycle are only in the cycle's times.
     pub tape: Tape,
-    /// For how long reads were overdue while every reader was at the storage, which gave none back.
+    /// Time in which reads were overdue while all readers waited for the storage.
     pub waited: Span,
-    /// For how long reads were overdue while the storage had given readers back that this loop had
-    /// not come to.
+    /// Time in which reads were overdue while the storage had completed reads that this loop had
+    /// not yet handled.
     pub behind: Span,
-    /// Processor time of the thread that made the requests, and what it waited for a processor;
-    /// whoever plays a run on a wall clock says it, in virtual time it is nothing.
+    /// Processor time of the thread that made the requests, and its time waiting for a processor;
+    /// set by the caller on a wall clock, zero in virtual time.
     pub busy: Span,
-    /// Synchronous writers that did it.
+    /// Number of synchronous writers.
     pub writers: u32,
-    /// The cycles that ended, in order.
+    /// The completed cycles, in order.
     pub cycles: Vec<Cycle>,
     /// Cycles that were due within the run but never began.
     pub cycles_missed: u64,
-    /// What ended the run early.
+    /// The failure that ended the run early.
     pub failure: Option<Failure>,
-    /// What the connections to the storage lost; as with `busy`, the player of the run fills it in.
+    /// Connections to the storage that were lost; as with `busy`, set by the caller.
     pub losses: Losses,
-    /// It was stopped before its end.
+    /// Whether it was stopped before its end.
     pub cut_short: bool,
 }
 
 impl RampOutcome {
-    /// Whether it was the storage that held overdue reads back: for at least half of the time in
-    /// which some were overdue, every reader was at the storage and this host was idle. All that
-    /// the host was busy counts as if it had been then, so the storage is never blamed for what a
-    /// processor may have done.
+    /// Whether the storage delayed the overdue reads: in at least half of the time in which some
+    /// were overdue, all readers waited for the storage and this host was idle. All busy time of
+    /// the host is counted against that time, so that the storage is never blamed for delays that
+    /// the processor may have caused.
     pub fn storage_held(&self) -> bool {
         let overdue = self.waited + self.behind;
         overdue > Span::ZERO && self.waited.saturating_sub(self.busy) * 2 >= overdue
@@ -92,36 +92,36 @@ impl RampOutcome {
 /// A request that failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Failure {
-    /// What it was.
+    /// The kind of request.
     pub kind: OpKind,
-    /// On which file.
+    /// The file.
     pub object: ObjectId,
-    /// How.
+    /// The fault.
     pub fault: Fault,
     /// When, from the run's start.
     pub at: Span,
 }
 
-/// How a run stands.
+/// The progress of a run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Progress {
     /// Since its start.
     pub elapsed: Span,
-    /// What the writer does.
+    /// The phase of the writer.
     pub phase: WriterPhase,
     /// Blocks of the current phase that are still to be written.
     pub blocks_left: u64,
     /// How long the current cycle has taken; zero in sleep.
     pub cycle: Span,
-    /// Reads that have ended.
+    /// Completed reads.
     pub reads: u64,
-    /// Mean response of the reads so far.
+    /// Mean response time of the reads so far.
     pub read_mean: Span,
-    /// Cycles that have ended.
+    /// Completed cycles.
     pub cycles: u64,
 }
 
-/// A run under way.
+/// A run in progress.
 pub struct CycleMachine {
     target: Box<dyn Target>,
     buffers: Box<dyn Buffers>,
@@ -129,7 +129,7 @@ pub struct CycleMachine {
     schedule: Reads,
     writer: Writer,
     stream: Option<Stream>,
-    /// What is due within this time is waited for awake.
+    /// Requests due within this time are waited for by polling.
     alert: Span,
     chance: Xoshiro256PlusPlus,
     readers: u32,
@@ -138,20 +138,19 @@ pub struct CycleMachine {
     runtime: Span,
     last_end: Time,
     held: Option<Request>,
-    /// Every reader was at the storage, and the schedule was not caught up with since.
+    /// All readers waited for the storage, and the schedule has not been caught up since.
     cap_met: bool,
-    /// Reads are overdue since then, and whether it is the storage that they wait for.
+    /// Since when reads are overdue, and whether they wait for the storage.
     overdue: Option<(Time, bool)>,
     stopped: bool,
-    /// The writer has more to make at once.
+    /// The writer has more to do immediately.
     more_writes: bool,
     outcome: RampOutcome,
     completions: Vec<Completion>,
 }
 
 impl CycleMachine {
-    /// A run of `load` that starts at `start`; `number` tells its random choices from those of
-    /// other runs.
+    /// A run of `load` that starts at `start`; `number` gives each run its own random choices.
     ///
     /// # Errors
     /// The data or the journal is too small for the burst.
@@ -202,15 +201,15 @@ impl CycleMachine {
         })
     }
 
-    /// Waits awake for reads that follow one another within `alert`: on a wall clock, sleeping
-    /// takes longer than that and would make them late. It costs a processor; slower reads are
-    /// slept for.
+    /// Polls for reads that follow one another within `alert`: on a wall clock, sleeping takes
+    /// longer than that and would make them late. It uses a whole processor; for slower reads the
+    /// thread sleeps.
     pub fn alert(mut self, alert: Span) -> CycleMachine {
         self.alert = if self.schedule.spacing() <= alert { alert } else { Span::ZERO };
         self
     }
 
-    /// Drives the run to its end; `watch` is shown how it stands about every `every`, and ends it
+    /// Drives the run to its end; `watch` gets the progress about every `every`, and ends the run
     /// by returning false.
     pub fn run(
         mut self,
@@ -234,13 +233,13 @@ impl CycleMachine {
         self.finish(end)
     }
 
-    /// Begins nothing more; what is in flight still ends.
+    /// Submits nothing more; requests in flight still complete.
     pub fn stop(&mut self) {
         self.stopped = true;
         self.outcome.cut_short = true;
     }
 
-    /// How it stands.
+    /// The progress.
     pub fn progress(&self, now: Time) -> Progress {
         Progress {
             elapsed: now.since(self.start),
@@ -253,7 +252,7 @@ impl CycleMachine {
         }
     }
 
-    /// What it left.
+    /// The outcome.
     pub fn finish(mut self, now: Time) -> RampOutcome {
         let shortest = if self.stopped { now } else { self.start + self.runtime };
         let end = self.last_end.max(shortest);
@@ -270,7 +269,7 @@ impl CycleMachine {
         self.outcome
     }
 
-    /// Whether reads that are due may be made.
+    /// Whether due reads may be submitted.
     fn reads(&self, now: Time) -> bool {
         !self.stopped && now < self.start + self.runtime && self.reading < self.readers && self.held.is_none()
     }
@@ -283,8 +282,8 @@ impl CycleMachine {
         *(if storage { &mut self.outcome.waited } else { &mut self.outcome.behind }) += passed;
     }
 
-    /// Notes whether reads are overdue behind this pass, and whether anybody but the storage could
-    /// let them go.
+    /// Notes whether reads are overdue after this pass, and whether only the storage can release
+    /// them.
     #[inline]
     fn note_overdue(&mut self, now: Time) {
         let due = self.held.is_some() || self.schedule.due().is_some_and(|due| due <= now);
@@ -323,7 +322,7 @@ impl CycleMachine {
         self.completions = completions;
     }
 
-    /// The class that a request counts in.
+    /// The class in which a request is counted.
     fn class_of(&self, completion: &Completion) -> Option<usize> {
         let is_write = completion.kind == OpKind::Write;
         if completion.tag & READ != 0 {
@@ -339,7 +338,7 @@ impl CycleMachine {
         }
     }
 
-    /// Makes the reads that are due.
+    /// Submits the due reads.
     fn read(&mut self, now: Time) {
         while let Some(request) = self.next_read(now) {
             let due = request.due;
@@ -377,14 +376,13 @@ impl CycleMachine {
         self.schedule.advance();
         self.reading += 1;
         let blocks = self.layout.blocks();
-        // The high half of draw × n: what is likelier than others is so by n / 2^64, too little to
-        // be seen.
+        // The high half of draw × n: the bias of n / 2^64 is too small to be seen.
         let block = ((u128::from(self.chance.next_u64()) * u128::from(blocks)) >> 64) as u64;
         let (object, at) = self.layout.locate(block);
         Some(Request { tag: READ, object, at, len: crate::BLOCK, op: Op::Read, fua: false, due })
     }
 
-    /// Makes the next writes; whether there are more to make at once.
+    /// Submits the next writes; returns whether there are more to submit immediately.
     fn write(&mut self, now: Time) -> bool {
         if self.stopped {
             return false;
@@ -406,7 +404,7 @@ impl CycleMachine {
         true
     }
 
-    /// The same of the transaction journal, where there is one.
+    /// The same for the transaction journal, if there is one.
     fn write_stream(&mut self, now: Time) -> bool {
         let Some(stream) = &mut self.stream else { return false };
         if let Some(request) = stream.next(now, &mut *self.buffers)
@@ -419,7 +417,7 @@ impl CycleMachine {
 }
 
 impl Actor for CycleMachine {
-    /// Takes what ended, makes what is due, but no more writes than reads can wait for.
+    /// Handles completions and submits due requests, but no more writes than reads can wait for.
     fn pass(&mut self, now: Time) {
         self.count_overdue(now);
         self.take(now);
@@ -451,12 +449,12 @@ impl Actor for CycleMachine {
     }
 }
 
-/// What all runs of a ramp share, and the seed that tells one from another.
+/// The settings that all runs of a ramp share, and the seed of one run.
 #[derive(Clone, Copy, Debug)]
 pub struct RunSetup {
     /// The test's numbers.
     pub constants: Constants,
-    /// Length.
+    /// Length of the run.
     pub runtime: Span,
     /// Seed.
     pub seed: u64,

@@ -1,5 +1,4 @@
-//! The page of a ramp: the charts that people draw of such tests by hand, its cycles, and the table
-//! below them.
+//! The page of a ramp: the usual charts of such tests, its cycles, and the table below them.
 
 use crate::machine::RampOutcome;
 use crate::settings::RampSettings;
@@ -14,14 +13,14 @@ use report::section::{
 };
 use stats::Tape;
 
-/// Points of a line over time at most: a longer ramp shows the mean of several seconds, and says
-/// so.
+/// Maximum number of points of a line over time: a longer ramp shows the mean of several seconds,
+/// with a note.
 const POINTS_MOST: usize = 1200;
-/// Curves of a chart at most: of more runs, some from the first to the last.
+/// Maximum number of curves in a chart: of more runs some are chosen from the first to the last.
 const CURVES_MOST: usize = 6;
 
-/// The page of these runs; `rows` and `runs` are of the same runs, in order. The caller fills in
-/// its facts and version.
+/// The page of these runs; `rows` and `runs` are of the same runs, in order. The caller sets its
+/// facts and version.
 pub fn page(settings: &RampSettings, rows: &[RampRow], runs: &[RampOutcome]) -> Page {
     let title = format!("Ramp {} to {} IOPS on {}", settings.ladder.min, settings.ladder.max, settings.system);
     let mut page = Page { about: settings.comment.clone(), ..Page::new(title, "") };
@@ -79,8 +78,8 @@ struct Line<'n> {
 
 fn line<'n>(name: &'n str, rows: &[RampRow], figure: impl Fn(&RampRow) -> Option<f64>) -> Line<'n> {
     let mut points: Vec<_> = rows.iter().filter_map(|row| Some((row.total_iops(), figure(row)?))).collect();
-    // A run whose last cycle took long reaches less than the one before: lines go from left to
-    // right all the same.
+    // A run with a long last cycle reaches less than the one before; lines still go from left to
+    // right.
     points.sort_by(|one, other| one.0.total_cmp(&other.0));
     Line { name, points }
 }
@@ -254,8 +253,8 @@ mod tests {
         }
     }
 
-    /// Two runs, one on either side of the line: the page has three graphs with their lines, the
-    /// limit, both rows, and what people typed as text.
+    /// Two runs, one on either side of the limit: the page has three charts with their lines, the
+    /// limit, both rows, and the user's texts escaped.
     #[test]
     fn a_page_has_its_graphs_and_its_rows() {
         let row = |run, iops, cycle_s, verdict: &str| RampRow {
@@ -284,7 +283,7 @@ mod tests {
         let html = page(&settings(), &rows, &[run(40), run(73)]).render();
         // Five charts, each wide and narrow.
         assert_eq!((html.matches("<svg").count(), html.matches("</svg>").count()), (10, 10));
-        // Three lines, twice, but for the effective write latency, which these rows have not.
+        // Three lines, twice, except for the effective write latency, which these rows do not have.
         let lines = |name: &str| html.matches(&format!(">{name}</text>")).count();
         assert_eq!((lines("longest cycle"), lines("read, p99"), lines("effective write")), (2, 2, 0));
         assert_eq!((lines("limit 45 s"), lines("run 1, 0 IOPS"), lines("journal")), (4, 2, 4));
@@ -294,7 +293,7 @@ mod tests {
         assert!(!html.contains("class=\"banner\"") && !html.contains("NaN") && !html.contains("inf"));
     }
 
-    /// Nothing measured is drawn as empty frames.
+    /// Without measurements the charts are empty frames.
     #[test]
     fn a_page_of_no_runs_is_a_page() {
         let html = page(&RampSettings { runtime: Span::SECOND, ..settings() }, &[], &[]).render();

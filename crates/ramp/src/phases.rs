@@ -5,11 +5,11 @@
 //!   host 1   sleep │ journal │ blocks      │ sleep          what changes is which phase each host is in; between two
 //!   host 2   sleep │ journal   │ blocks         │ sleep     changes all rates stand still
 //! ```
-//! The cycles are those of [`CycleMachine`](crate::Machine), by the same loads and constants: a
-//! burst wakes when it is due, goes to the journal in one write at a time, then to its places by
-//! several writers, and one that is late delays the next. What the storage does in a phase it is
-//! asked for; that the two levels agree is a test of whoever joins them. Left out: the flushes and
-//! the clearing at the ends of phases, four requests in a cycle of seconds.
+//! The cycles are those of [`CycleMachine`](crate::Machine), with the same loads and constants: a
+//! burst begins when it is due, goes to the journal in one write at a time, then to its places by
+//! several writers, and a late one delays the next. The rates of a phase are requested from the
+//! storage; a test checks that both levels agree. Left out: the flushes and the clearing at the
+//! ends of phases, four requests in a cycle of seconds.
 
 use crate::cycle::Cycle;
 use crate::ladder::RampLoad;
@@ -18,7 +18,7 @@ use crate::summary::{RampRow, effective_write, percentile_90};
 use crate::{Accounting, BLOCK};
 use block::Span;
 
-/// What a host's writer does.
+/// The phase of a host's writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Doing {
     /// Waits for its next burst.
@@ -29,35 +29,35 @@ pub enum Doing {
     Blocks,
 }
 
-/// What a host gets while nothing changes.
+/// The rates of a host until something changes.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Rates {
-    /// Blocks a second of the phase that its writer is in.
+    /// Blocks per second in the phase of its writer.
     pub blocks: f64,
-    /// Reads a second.
+    /// Reads per second.
     pub reads: f64,
-    /// Seconds that a read takes.
+    /// Seconds per read.
     pub read_response: f64,
 }
 
 /// The storage of several hosts.
 pub trait Steady {
-    /// What each host gets while they do this, in their order.
+    /// The rates of each host in these phases, in order.
     fn rates(&mut self, doing: &[Doing]) -> Vec<Rates>;
 }
 
-/// What a run of one host came to.
+/// The outcome of a run of one host.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PhaseRun {
-    /// The cycles that ended.
+    /// The completed cycles.
     pub cycles: Vec<Cycle>,
-    /// Cycles that were due and did not begin.
+    /// Cycles that were due but did not begin.
     pub cycles_missed: u64,
-    /// Reads that ended.
+    /// Completed reads.
     pub reads: f64,
-    /// Mean seconds of a read.
+    /// Mean seconds per read.
     pub read_mean: f64,
-    /// The time that the run took.
+    /// The length of the run.
     pub elapsed: Span,
 }
 
@@ -75,10 +75,10 @@ struct Host {
     run: PhaseRun,
 }
 
-/// Below this a phase has nothing left: a millionth of a block.
+/// A phase with less than this left is finished: a millionth of a block.
 const NOTHING: f64 = 1e-6;
 
-/// Plays a run of hosts together; all have the cycle and the runtime of the first.
+/// Plays a run of several hosts together; all have the cycle and the runtime of the first.
 pub fn phases(settings: &RampSettings, loads: &[RampLoad], storage: &mut dyn Steady) -> Vec<PhaseRun> {
     let constants = settings.constants;
     let (period, runtime) = (constants.cycle.as_secs_f64(), settings.runtime.as_secs_f64());
@@ -120,7 +120,7 @@ impl Host {
         }
     }
 
-    /// When its next burst begins, if one does.
+    /// When its next burst begins, if there is one.
     fn begins(&self, period: f64, runtime: f64) -> Option<f64> {
         let begins = ((self.number + 1) as f64 * period).max(self.slept_since);
         (self.doing == Doing::Sleeps && self.burst > 0.0 && begins < runtime - NOTHING).then_some(begins)
@@ -183,7 +183,7 @@ impl Host {
 }
 
 impl PhaseRun {
-    /// The run as a row of the summary; percentiles are not known at this level, and are none.
+    /// The run as a row of the summary; percentiles are unknown at this level and left empty.
     pub fn row(&self, run: u64, load: &RampLoad, settings: &RampSettings) -> RampRow {
         let elapsed = settings.accounting.elapsed(self.elapsed, settings.runtime);
         let rate = |count: f64| count / elapsed.as_secs_f64().max(1e-9);

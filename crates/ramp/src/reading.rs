@@ -1,10 +1,10 @@
-//! A ramp's tables read back: what a page, an advice or a comparison of hosts is made of.
+//! Reads a ramp's tables back, for a page, an advice or a comparison of hosts.
 
 use crate::summary::{HEADER, RampRow};
 use crate::timeline::{SECONDS_HEADER, TimelineSecond};
 use block::Span;
 
-/// Why a text is no table of a ramp.
+/// Why a text is not a table of a ramp.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ReadingError {
     /// It begins with something else.
@@ -81,7 +81,7 @@ fn row(line: &Line<'_>) -> Result<RampRow, ReadingError> {
         cycles_missed: line.whole(17)?,
         overruns: line.whole(18)?,
         reads_missed: line.whole(19)?,
-        // Only the verdict tells.
+        // Only the verdict is in the file.
         storage_held: false,
         lateness_p99: Span::from_secs_f64(line.number(20)? / 1e6),
         elapsed: seconds(21)?,
@@ -94,7 +94,7 @@ fn row(line: &Line<'_>) -> Result<RampRow, ReadingError> {
     })
 }
 
-/// A line's fields, and what they are called.
+/// A line's fields, and their names.
 struct Line<'a> {
     number: usize,
     names: Vec<&'a str>,
@@ -106,7 +106,7 @@ impl Line<'_> {
         self.fields[column].parse().map_err(|_| self.wrong(column))
     }
 
-    /// A number that is not negative.
+    /// A non-negative number.
     fn number(&self, column: usize) -> Result<f64, ReadingError> {
         let number = self.fields[column].parse().ok();
         number.filter(|number: &f64| number.is_finite() && *number >= 0.0).ok_or_else(|| self.wrong(column))
@@ -118,7 +118,7 @@ impl Line<'_> {
     }
 }
 
-/// The lines behind `header`.
+/// The lines after `header`.
 fn lines<'a>(
     text: &'a str,
     header: &'a str,
@@ -137,8 +137,8 @@ fn lines<'a>(
     Ok(body.lines().enumerate().map(read))
 }
 
-/// The fields of a line as RFC 4180 has them: in quotes where they hold a comma, a quote twice
-/// where it means one. What we write has no line break in a field.
+/// The fields of a line by RFC 4180: in quotes if they contain a comma, with quotes doubled. Our
+/// files have no line breaks in fields.
 pub(crate) fn fields(line: &str) -> Vec<String> {
     let (mut fields, mut field, mut quoted) = (Vec::new(), String::new(), false);
     let mut letters = line.chars().peekable();
@@ -161,7 +161,7 @@ mod tests {
 
     #[test]
     fn what_was_written_is_read() {
-        // Figures that the file's decimals hold exactly.
+        // Figures that the file's decimals represent exactly.
         let row = RampRow {
             run: 10,
             read_iops: 55_655.0,

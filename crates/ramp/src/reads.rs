@@ -1,24 +1,24 @@
-//! The open schedule of reads: so many a second from the start of a run to its end.
+//! The open schedule of reads: a fixed rate from the start of a run to its end.
 
 use block::{Span, Time};
 use stats::Schedule;
 
-/// A rate is a whole percentage of a whole number of IOPS: so many reads in 100 seconds.
+/// A rate is a whole percentage of whole IOPS: a whole number of reads in 100 seconds.
 const PER: Span = Span::from_secs(100);
 
 /// When each read is due.
 #[derive(Clone, Copy, Debug)]
 pub struct Reads {
-    /// `None` without any.
+    /// `None` without reads.
     schedule: Option<Schedule>,
-    /// What is due then or later is never made.
+    /// Reads that would be due at this time or later are not made.
     end: Time,
     made: u64,
     all: u64,
 }
 
 impl Reads {
-    /// `percent` of `target` IOPS from `start` on, for `length`.
+    /// `percent` of `target` IOPS from `start`, for `length`.
     pub fn new(start: Time, target: u64, percent: u32, length: Span) -> Reads {
         let (per_100_s, end) = (target.saturating_mul(u64::from(percent)), start + length);
         let schedule = (per_100_s > 0).then(|| Schedule::new(start, per_100_s, PER));
@@ -27,18 +27,18 @@ impl Reads {
         Reads { schedule, end, made: 0, all }
     }
 
-    /// When the next read is due; `None` when the last one was made.
+    /// When the next read is due; `None` after the last one.
     #[inline]
     pub fn due(&self) -> Option<Time> {
         Some(self.schedule.as_ref()?.due()).filter(|due| *due < self.end)
     }
 
-    /// From one read to the next, rounded down; as long as can be without any.
+    /// Time from one read to the next, rounded down; the maximum if there are none.
     pub fn spacing(&self) -> Span {
         self.schedule.map_or(Span::MAX, |schedule| schedule.spacing(1))
     }
 
-    /// Takes the next read off.
+    /// Takes the next read from the schedule.
     #[inline]
     pub fn advance(&mut self) {
         self.made += 1;
@@ -52,7 +52,7 @@ impl Reads {
         self.made
     }
 
-    /// Reads of the whole length.
+    /// Reads in the whole length.
     pub fn all(&self) -> u64 {
         self.all
     }
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn reads_are_spaced_evenly_and_do_not_drift() {
-        // 75 % of 4 IOPS are 3 a second: 0, 1/3, 2/3, 1, … and 30 in 10 s.
+        // 75 % of 4 IOPS are 3 per second: at 0, 1/3, 2/3, 1, … and 30 in 10 s.
         let mut reads = Reads::new(Time::from_nanos(7), 4, 75, Span::from_secs(10));
         assert_eq!((reads.all(), reads.spacing()), (30, Span::from_nanos(333_333_333)));
         let mut dues = Vec::new();

@@ -1,38 +1,38 @@
-//! What a ramp is asked to do: the published options, and the constants that they leave unsaid,
-//! each with its name.
+//! The settings of a ramp: the published options, and the constants that they leave out, each with
+//! its name.
 
 use crate::ladder::{Ladder, RampLoad};
 use block::{Bytes, Span};
 
-/// How the targets lie between the ends.
+/// The placement of targets between the ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Steps {
-    /// `min + i · (max − min) / n`, as the published tables have it: the first run is a step above
-    /// the minimum.
+    /// `min + i · (max − min) / n`, as in the published tables: the first run is a step above the
+    /// minimum.
     #[default]
     AboveMinimum,
     /// The first run is at the minimum, the last at the maximum.
     Inclusive,
 }
 
-/// What counts are divided by.
+/// The divisor of counts.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Accounting {
     /// The time that the run took.
     #[default]
     True,
-    /// The length that the run was meant to have and 20 s, as the published tables imply; to
-    /// compare with them.
+    /// The planned length of the run plus 20 s, as the published tables imply; for comparison with
+    /// them.
     Published,
 }
 
 impl Accounting {
-    /// What the published tables divide by beyond a run's length: `0.75 · T · 1800 / Read` is
-    /// 1820 s on average.
+    /// The published divisor minus the length of a run: `0.75 · T · 1800 / Read` is 1820 s on
+    /// average.
     pub const PADDING: Span = Span::from_secs(20);
 
-    /// The divisor for a run that took `elapsed` and was to take `runtime`. A published run whose
-    /// last cycle ended 33 s after its length is divided by no more than the others.
+    /// The divisor for a run that took `elapsed` and was planned for `runtime`. A published run
+    /// whose last cycle ended 33 s after its length has the same divisor as the others.
     pub fn elapsed(self, elapsed: Span, runtime: Span) -> Span {
         match self {
             Accounting::True => elapsed,
@@ -41,7 +41,7 @@ impl Accounting {
     }
 }
 
-/// The numbers that make the test what it is.
+/// The constants of the test.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Constants {
     /// From one write cycle's due time to the next.
@@ -50,13 +50,13 @@ pub struct Constants {
     pub read_percent: u32,
     /// Synchronous writers of a burst's random phase: the write daemon's helpers.
     pub writers: u32,
-    /// Reads in flight at most; later ones wait, and their wait counts.
+    /// Maximum reads in flight; later ones wait, and their wait counts.
     pub readers: u32,
-    /// A write to the journal.
+    /// Size of a journal write.
     pub wij_write: Bytes,
-    /// Load before the first run that is not measured; at least one whole cycle.
+    /// Duration of the load before the first run, which is not measured; at least one whole cycle.
     pub warmup: Span,
-    /// Bytes a second of a transaction journal that is written beside the cycles; none unless told.
+    /// Bytes per second of a transaction journal that is written beside the cycles; 0 for none.
     pub journal: Bytes,
 }
 
@@ -77,7 +77,7 @@ impl Default for Constants {
 impl Constants {
     /// The database's own period.
     pub const CYCLE: Span = Span::from_secs(80);
-    /// Within which a burst has to be written, at a period of [`Constants::CYCLE`].
+    /// The time in which a burst must be written, at a period of [`Constants::CYCLE`].
     pub const CYCLE_LIMIT: Span = Span::from_secs(45);
 
     /// The limit for a write cycle at this period: 45 s at 80 s, and in the same ratio otherwise.
@@ -103,18 +103,18 @@ pub struct RampSettings {
     pub comment: String,
     /// Load before the first run.
     pub warm_up: bool,
-    /// What counts are divided by.
+    /// The divisor of counts.
     pub accounting: Accounting,
-    /// The test's numbers.
+    /// The constants of the test.
     pub constants: Constants,
     /// Seed of every random choice.
     pub seed: u64,
 }
 
-/// Which setting breaks which rule.
+/// A setting that breaks a rule.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SettingsError {
-    /// The ends are the wrong way round.
+    /// The ends are in the wrong order.
     #[error("--maxiops: must not be below --miniops ({min}), got {max}")]
     Ends {
         /// Lower end.
@@ -122,7 +122,7 @@ pub enum SettingsError {
         /// Upper end.
         max: u64,
     },
-    /// A setting is out of its range.
+    /// A setting is out of range.
     #[error("{option}: must be {rule}, got {given}")]
     Range {
         /// The option.
@@ -140,7 +140,7 @@ impl RampSettings {
     /// The fastest transaction journal, a second.
     const JOURNAL_MAX: Bytes = Bytes::gib(1);
 
-    /// Whether such a ramp can be run at all.
+    /// Checks whether such a ramp can be run.
     ///
     /// # Errors
     /// The first setting that breaks a rule.
@@ -175,33 +175,33 @@ impl RampSettings {
         self.ladder.targets().into_iter().map(|target| RampLoad::of(target, &self.constants)).collect()
     }
 
-    /// Bursts that begin within a run: one at the end of each period but that at the run's end.
+    /// Bursts that begin within a run: one at the end of each period, except at the run's end.
     pub fn bursts(&self) -> u64 {
         self.runtime.as_nanos().saturating_sub(1) / self.constants.cycle.as_nanos().max(1)
     }
 
-    /// The part of a target that its run can reach. The first burst begins a period after the
-    /// start, so that there is one less than the rate asks for: of two bursts in 24 s at a period
-    /// of 8 s, 0.75 + 0.25 · 2 · 8 / 24 = 0.917.
+    /// The fraction of a target that a run can reach. The first burst begins a period after the
+    /// start, so that there is one burst less than the rate needs: with two bursts in 24 s at a
+    /// period of 8 s, 0.75 + 0.25 · 2 · 8 / 24 = 0.917.
     pub fn reachable(&self) -> f64 {
         let reads = f64::from(self.constants.read_percent) / 100.0;
         let written = self.bursts() as f64 * self.constants.cycle.as_secs_f64() / self.runtime.as_secs_f64();
         reads + (1.0 - reads) * written
     }
 
-    /// How long the load before the first run takes: the warm-up, or as long as it takes to come
-    /// past one whole cycle.
+    /// Duration of the load before the first run: the warm-up, or the time for one whole cycle if
+    /// that is longer.
     pub fn warm_up_length(&self) -> Span {
         self.constants.warmup.max(self.constants.cycle + Span::from_nanos(1))
     }
 
-    /// How long all runs take, the warm-up with them.
+    /// Duration of all runs and the warm-up.
     pub fn total(&self) -> Span {
         let warm_up = if self.warm_up { self.warm_up_length() } else { Span::ZERO };
         warm_up + self.runtime * u64::from(self.ladder.runs)
     }
 
-    /// Why the figures cannot be compared with published ones; empty when they can.
+    /// Why the figures cannot be compared with published ones; empty if they can.
     pub fn differences(&self) -> Vec<String> {
         let (now, usual) = (&self.constants, Constants::default());
         let mut found = Vec::new();

@@ -1,30 +1,30 @@
-//! The short tables in which results of ramps are printed: a row a run, six figures or fewer, no
-//! length and no counts.
+//! Printed tables of ramp results: one row per run, with six figures or fewer, without lengths or
+//! counts.
 //!
 //! ```text
 //!   run,read_iops,write_iops,total_iops,longest_write_cycle_s,effective_write_latency_ms
 //!   10,55655,18176,73832,32.66,0.12
 //! ```
-//! Columns may be in any order and be written as in `summary.csv` (`Longest Write Cycle (sec)`).
-//! What is not printed stays unknown.
+//! Columns may be in any order and have the names of `summary.csv` (`Longest Write Cycle (sec)`).
+//! Missing figures are unknown.
 
 use crate::BLOCK;
 use crate::reading::{ReadingError, fields};
 use block::Span;
 use stats::run::{Cell, Class, Point, Run, Setting, State, Value};
 
-/// What a column tells.
+/// The meaning of a column.
 #[derive(Clone, Copy, Debug, PartialEq)]
 enum Column {
     Run,
     Reads,
     Writes,
     Total,
-    /// A figure that is kept under this name, and how many of it are one of the column's.
+    /// A figure that is kept under this name, with the factor to its unit.
     Figure(&'static str, f64),
 }
 
-/// The columns by their names in small letters, with `_` for all else.
+/// The columns by their names in lower case, with `_` for all other characters.
 const COLUMNS: [(&str, Column); 10] = [
     ("run", Column::Run),
     ("read_iops", Column::Reads),
@@ -38,19 +38,18 @@ const COLUMNS: [(&str, Column); 10] = [
     ("randread_average_ms", Column::Figure("read_mean_ms", 1.0)),
 ];
 
-/// Counts are those of so long: a table prints rates and no lengths.
+/// The assumed length of a run for counts: a table has rates but no lengths.
 const OVER: Span = Span::SECOND;
 
-/// Whether a text begins as such a table does: with columns that are known, `total_iops` among
-/// them.
+/// Whether a text begins like such a table: with known columns, `total_iops` among them.
 pub fn is_short(text: &str) -> bool {
     columns(text).is_some_and(|columns| columns.contains(&Column::Total))
 }
 
-/// The run that a short table tells of.
+/// The run of such a table.
 ///
 /// # Errors
-/// A line has too few fields, or something else than a number.
+/// A line has too few fields, or a value that is not a number.
 pub fn read_short(text: &str) -> Result<Run, ReadingError> {
     let first = || text.lines().next().unwrap_or_default();
     let Some(columns) = columns(text).filter(|columns| columns.contains(&Column::Total)) else {
@@ -111,10 +110,10 @@ pub fn read_short(text: &str) -> Result<Run, ReadingError> {
     Ok(run)
 }
 
-/// No storage does more in a second, and no figure of a table is larger.
+/// The maximum of a figure, above what any storage does in a second.
 const RATE_MAX: f64 = 1e12;
 
-/// What each column tells, if all are known.
+/// The meaning of each column, if all are known.
 fn columns(text: &str) -> Option<Vec<Column>> {
     let known = |name: &String| {
         let letter = |letter: char| if letter.is_ascii_alphanumeric() { letter.to_ascii_lowercase() } else { ' ' };
@@ -138,8 +137,8 @@ mod tests {
         if let Value::Number(number) = found.value { Some(number) } else { None }
     }
 
-    /// Two rows of a published table (TR-4794, server epic_rhel1), and one without reads, as that
-    /// of the bully is printed.
+    /// Two rows of a published table (TR-4794, server epic_rhel1), and one without reads, as the
+    /// bully's is printed.
     #[test]
     fn figures_are_kept_as_they_were_printed() {
         let text = "run,read_iops,write_iops,total_iops,longest_write_cycle_s,effective_write_latency_ms\n\

@@ -1,7 +1,8 @@
-//! The summary: a row a run, the published columns first.
+//! The summary: one row per run, with the published columns first.
 //!
-//! Rates are truncated to whole IOPS, the total before truncation, so that a total can be one more
-//! than its parts, as in the published tables and never one less. Times have two decimals.
+//! Rates are truncated to whole IOPS, and so is the total of the untruncated rates, so that a total
+//! can be one more than its parts, as in the published tables, and never less. Times have two
+//! decimals.
 
 use crate::cycle::Cycle;
 use crate::machine::RampOutcome;
@@ -19,63 +20,62 @@ Schedule Error p99 (us),Elapsed (sec),System,Comment,Verdict,Comparable,Journal 
 /// The figures of a run.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct RampRow {
-    /// Number; goes on from what the summary held before.
+    /// Its number, which continues the numbers in the summary.
     pub run: u64,
-    /// Reads by elapsed time.
+    /// Reads divided by elapsed time.
     pub read_iops: f64,
-    /// Blocks written to the database by elapsed time; the journal's do not count.
+    /// Blocks written to the database divided by elapsed time, without the journal's.
     pub write_iops: f64,
     /// The longest journal phase.
     pub longest_wij: Span,
     /// The longest write cycle.
     pub longest_cycle: Span,
-    /// `writers · Σ (cycle − WIJ) / Σ blocks`: what a writer took for a block, in milliseconds.
-    /// `None` without a cycle.
+    /// `writers · Σ (cycle − WIJ) / Σ blocks`: a writer's time for a block, in milliseconds. `None`
+    /// without a cycle.
     pub effective_write_ms: Option<f64>,
     /// Mean response time of a read, from when it was due.
     pub read_mean: Span,
     /// Target in total IOPS.
     pub target: u64,
-    /// 90 % of the cycles took at most this.
+    /// 90 % of the cycles took this long or less.
     pub cycle_p90: Span,
-    /// 99 % of the reads took at most this.
+    /// 99 % of the reads took this long or less.
     pub read_p99: Span,
     /// 99.9 % of the reads.
     pub read_p999: Span,
     /// 99.99 % of the reads.
     pub read_p9999: Span,
-    /// Mean time of a read from hand-over on, as a system call would see it.
+    /// Mean time of a read from submission on, as a system call would see it.
     pub read_service: Span,
     /// Mean time of a single write to the database.
     pub write_mean: Span,
-    /// Reads that ended.
+    /// Completed reads.
     pub reads: u64,
-    /// Cycles that ended.
+    /// Completed cycles.
     pub cycles: u64,
-    /// Cycles that were due and did not begin within the run.
+    /// Cycles that were due but did not begin within the run.
     pub cycles_missed: u64,
-    /// Cycles that were not over when the next was due.
+    /// Cycles that were not finished when the next was due.
     pub overruns: u64,
     /// Reads that were due and never made.
     pub reads_missed: u64,
-    /// Whether it was the storage that kept them from being made, and not this host; not in the
-    /// table.
+    /// Whether the storage, and not this host, kept them from being made; not in the table.
     pub storage_held: bool,
-    /// 99 % of the reads were handed over at most this long after they were due.
+    /// 99 % of the reads were submitted this long or less after they were due.
     pub lateness_p99: Span,
-    /// What counts were divided by.
+    /// The divisor of counts.
     pub elapsed: Span,
     /// The host's label.
     pub system: String,
     /// Free text.
     pub comment: String,
-    /// `pass`, `fail` or `cannot say`; filled in by the caller, who judges.
+    /// `pass`, `fail` or `cannot say`; set by the caller.
     pub verdict: String,
     /// Whether it can be compared with published figures.
     pub comparable: bool,
-    /// Bytes of the transaction journal by elapsed time, in millions; `None` where there was none.
+    /// Bytes of the transaction journal divided by elapsed time, in millions; `None` without one.
     pub journal_mb_s: Option<f64>,
-    /// 99 % of its syncs took at most this, from when they were due.
+    /// 99 % of its syncs took this long or less, from when they were due.
     pub journal_sync_p99: Option<Span>,
 }
 
@@ -124,7 +124,7 @@ impl RampRow {
         self.read_iops + self.write_iops
     }
 
-    /// The part of the reads that were due and never made, from 0 to 1.
+    /// The fraction of reads that were due and never made, from 0 to 1.
     pub fn never_made(&self) -> f64 {
         self.reads_missed as f64 / (self.reads + self.reads_missed).max(1) as f64
     }
@@ -176,7 +176,7 @@ pub fn summary_csv(rows: &[RampRow]) -> String {
 /// The number of the next run after the rows of an existing summary; 0 for an empty one.
 ///
 /// # Errors
-/// The first line, when it is not a summary of ours.
+/// The first line, if it is not a summary of ours.
 pub fn next_number(summary: &str) -> Result<u64, String> {
     if summary.is_empty() {
         return Ok(0);
@@ -206,7 +206,7 @@ pub(crate) fn percentile_90(cycles: &[Cycle]) -> Span {
     }
 }
 
-/// A field as RFC 4180 has it: in quotes if it holds a comma, a quote or a line break.
+/// A field by RFC 4180: in quotes if it contains a comma, a quote or a line break.
 fn quoted(field: &str) -> String {
     match field.contains([',', '"', '\n', '\r']) {
         true => format!("\"{}\"", field.replace('"', "\"\"")),

@@ -1,5 +1,5 @@
-//! The table of seconds: what a ramp did in each second of each run, so that peaks, and who was
-//! busy at once, can be told afterwards.
+//! The table of seconds: what a ramp did in each second of each run, which shows peaks and
+//! simultaneous load afterwards.
 
 use crate::BLOCK;
 use crate::machine::RampOutcome;
@@ -17,18 +17,18 @@ pub struct TimelineSecond {
     pub run: u64,
     /// From the run's start, from 0.
     pub second: u64,
-    /// Reads that ended in it.
+    /// Reads that completed in it.
     pub reads: u64,
     /// Blocks written to the database.
     pub writes: u64,
     /// Blocks written to the journal.
     pub journal: u64,
-    /// For how much of it, in seconds, a write cycle was under way.
+    /// The part of it, in seconds, in which a write cycle was in progress.
     pub cycle: f64,
 }
 
 impl TimelineSecond {
-    /// Blocks moved: read, written to the database, written to the journal.
+    /// Blocks transferred: read, written to the database, written to the journal.
     pub fn blocks(&self) -> u64 {
         self.reads + self.writes + self.journal
     }
@@ -64,7 +64,7 @@ impl TimelineSecond {
     }
 }
 
-/// Which second of a run a slice is.
+/// The second of a run that a slice belongs to.
 fn number(slice: &TapeSlice) -> u64 {
     slice.end.as_nanos().saturating_sub(1) / Span::SECOND.as_nanos()
 }
@@ -86,7 +86,7 @@ mod tests {
     use crate::reading::read_seconds;
     use stats::Tape;
 
-    /// A cycle from 1.25 s to 3.5 s is under way for 0.75, 1 and 0.5 s of the seconds 1, 2 and 3.
+    /// A cycle from 1.25 s to 3.5 s is in progress for 0.75, 1 and 0.5 s of the seconds 1, 2 and 3.
     #[test]
     fn each_second_says_what_it_held() {
         let mut tape = Tape::default();

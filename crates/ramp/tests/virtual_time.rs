@@ -1,4 +1,4 @@
-//! Whole runs in virtual time, over simulated devices: the machine that runs on the wall clock,
+//! Whole runs in virtual time, over simulated devices: the same machine as on the wall clock, with
 //! minutes in moments.
 
 use array::{DeviceSpec, Model, ParallelServers, VirtualClock};
@@ -33,8 +33,8 @@ fn servers(servers: u32, service: Span, unit: Option<Bytes>) -> Model {
     Model::ParallelServers(ParallelServers { servers, service, size_unit: unit, flush: service, trim: service })
 }
 
-/// What a simulated device with room for all does, at a fraction of the price: each request takes
-/// as long, in order.
+/// A cheap equivalent of a simulated device that never queues: each request takes the same time, in
+/// order.
 struct Steady {
     service: Span,
     traits: Traits,
@@ -60,14 +60,14 @@ impl Target for Steady {
     fn cancel(&mut self, _: Time, _: Ticket) {}
 }
 
-/// The data of [`play`], and behind it its journal.
+/// The data of [`play`], followed by its journal.
 const PARTS: [Bytes; 2] = [Bytes::gib(64), Bytes::gib(64)];
 
 fn reads(outcome: &RunOutcome) -> &Track {
     &outcome.tape[Tape::READ]
 }
 
-/// Plays one run on a device of `model` with 64 GiB of data and the journal behind it.
+/// Plays one run on a device of `model` with 64 GiB of data followed by the journal.
 fn play(settings: &RampSettings, model: Model) -> RunOutcome {
     let size = Bytes(PARTS[0].0 + PARTS[1].0);
     play_on(settings, DeviceSpec { size, ..DeviceSpec::of(model) }.build(settings.seed).unwrap())
@@ -85,8 +85,8 @@ fn play_on(settings: &RampSettings, device: Box<dyn Target>) -> RunOutcome {
     machine.run(&mut clock, Span::from_secs(60), &mut |_| true)
 }
 
-/// 30 minutes at 1/`part` of 75 000 IOPS, where nothing waits and each request takes 100 µs: whole,
-/// 101 million reads and 33 million writes.
+/// 30 minutes at 1/`part` of 75 000 IOPS, without queueing and with 100 µs for each request: in
+/// full, 101 million reads and 33 million writes.
 ///
 /// 22 cycles wake within 30 minutes (80 s, 160 s, … 1760 s). Published accounting divides by
 /// 1820 s: reads 0.75 · 75 000 · 1800 / 1820 = 55 632, writes 22 · 1.5 M / 1820 = 18 132, together
@@ -112,7 +112,7 @@ fn the_published_row_comes_out_of(part: u64, play: impl FnOnce(&RampSettings) ->
     outcome
 }
 
-/// 64 servers of 100 µs, 640 000 a second: more than ever fly.
+/// 64 servers of 100 µs do 640 000 per second: more than are ever in flight.
 fn on_servers(settings: &RampSettings) -> RunOutcome {
     play(settings, servers(64, Span::from_micros(100), None))
 }
@@ -123,9 +123,8 @@ fn steadily(settings: &RampSettings) -> RunOutcome {
     play_on(settings, Box::new(Steady { service, traits, flying: VecDeque::new() }))
 }
 
-/// A tenth of the published load, 13 million requests, or the part that the environment says
-/// (`cargo xtask soak tools` plays the whole); and on a device that does no more than take its time
-/// the same comes out to the last digit.
+/// A tenth of the published load, 13 million requests, or the fraction in the environment (`cargo
+/// xtask soak tools` plays all of it); a device with fixed times gives exactly the same result.
 #[test]
 fn the_published_row_comes_out_and_the_true_rates_do() {
     let part = std::env::var("SEAWALL_RAMP_PART").map_or(10, |part| part.parse().expect("1 for the whole, or 2, 3, …"));
@@ -133,7 +132,7 @@ fn the_published_row_comes_out_and_the_true_rates_do() {
     assert_eq!(the_published_row_comes_out_of(part, steadily), outcome);
 }
 
-/// 1000 IOPS on 64 servers of 1 ms: nothing ever waits, so every time follows from counting.
+/// 1000 IOPS on 64 servers of 1 ms: nothing ever queues, so every time can be computed.
 ///
 /// The journal is 20 001 blocks: its header, then 20 000 in writes of 32 blocks, one after the
 /// other: 626 writes and a flush of 1 ms each, 0.627 s. Then 20 000 blocks by 8 writers, 2500 ms, a
@@ -155,8 +154,8 @@ fn a_cycle_is_the_sum_of_its_parts() {
     let row = RampRow::of(0, &outcome, &settings);
     assert!((row.effective_write_ms.unwrap() - 1.0012).abs() < 1e-9);
     assert_eq!((row.read_mean, row.overruns), (Span::from_millis(1), 0));
-    // Reads go on while blocks are written: 750 in each whole second, 32-block journal writes are
-    // 8 KiB more once.
+    // Reads continue while blocks are written: 750 in each whole second. With its header the
+    // journal of a burst has 20 001 blocks.
     let seconds = TimelineSecond::of(0, &outcome);
     assert!(seconds[..300].iter().skip(1).all(|second| second.reads == 750));
     assert_eq!(seconds.iter().map(|second| second.journal).sum::<u64>(), 3 * 20_001);
@@ -191,7 +190,7 @@ fn a_transaction_journal_runs_beside_the_cycles() {
 }
 
 /// A burst of 20 000 blocks by 8 writers of 40 ms takes 100 s, longer than the period of 80 s: the
-/// next cycle begins when it is over, none overlaps, and the ones that do not fit are counted.
+/// next cycle begins when it ends, none overlap, and those that do not fit are counted.
 #[test]
 fn cycles_that_overrun_delay_and_never_overlap() {
     let settings = RampSettings { runtime: Span::from_secs(600), ..settings(1000) };
@@ -209,40 +208,40 @@ fn cycles_that_overrun_delay_and_never_overlap() {
     assert_eq!(Criteria::preset("2021").unwrap().judge(&row, &settings.constants).0, Outcome::Fail);
 }
 
-/// One server of 1 ms serves 1000 a second; 1500 reads a second are asked. Response counts from the
-/// due time, so it grows as the backlog does and cannot hide: after 30 s, 15 s of reads wait.
+/// One server of 1 ms serves 1000 per second; 1500 reads per second are requested. Response times
+/// count from the due time, so they grow with the backlog: after 30 s, 15 s of reads wait.
 #[test]
 fn storage_that_falls_behind_shows_in_the_response() {
     let settings = RampSettings { runtime: Span::from_secs(30), ..settings(2000) };
     let outcome = play(&settings, servers(1, Span::from_millis(1), None));
     assert_eq!(outcome.target, 2000);
     let last = reads(&outcome).response.max().as_secs_f64();
-    // The read that goes last was due at about 30 · 1000 / 1500 = 20 s: 10 s late.
+    // The last read was due at about 30 · 1000 / 1500 = 20 s: 10 s late.
     assert!((9.5..10.5).contains(&last), "{last}");
     assert!(reads(&outcome).service.max() <= Span::from_millis(129), "in flight are 128 at most");
-    // 45 000 were due, about 30 000 were served; all that came after the first 128 had met the cap.
+    // 45 000 were due, about 30 000 were served; all after the first 128 had to wait for a reader.
     let Punctuality { late, held, never_sent, .. } = outcome.tape.punctuality;
     assert!(held > 29_000 && late > 29_000, "{held} {late}");
     assert!((14_500..15_500).contains(&never_sent), "{never_sent}");
-    // From the first moments on all readers are at the storage, to the end.
+    // From the first moments on all readers wait for the storage, to the end.
     assert!(
         (29.0..=30.0).contains(&outcome.waited.as_secs_f64()) && outcome.behind == Span::ZERO,
         "{}",
         outcome.waited
     );
     assert_eq!(load_of(&outcome, &settings), Outcome::Fail);
-    // Had this host been busy for more than half of that, nobody could tell.
+    // If this host had been busy for more than half of that, it could not be said.
     assert_eq!(load_of(&RunOutcome { busy: Span::from_secs(16), ..outcome }, &settings), Outcome::CannotSay);
 }
 
-/// What the verdict says of the load itself.
+/// The verdict on the load itself.
 fn load_of(outcome: &RunOutcome, settings: &RampSettings) -> Outcome {
     let (_, judgements) =
         Criteria::preset("2021").unwrap().judge(&RampRow::of(0, outcome, settings), &settings.constants);
     judgements.into_iter().find(|judgement| judgement.name == "reads-never-made").unwrap().outcome
 }
 
-/// A host on which a turn takes 1 µs.
+/// A host on which each pass takes 1 µs.
 struct SlowHost(VirtualClock);
 
 impl Driver for SlowHost {
@@ -255,8 +254,8 @@ impl Driver for SlowHost {
     }
 }
 
-/// Storage that is done at once cannot be what holds one reader back: a host that needs 1 µs for
-/// each read makes half of two million a second, and says nothing of the storage.
+/// Storage that completes at once cannot be what delays a single reader: a host that needs 1 µs for
+/// each read makes half of two million per second, and this says nothing about the storage.
 #[test]
 fn a_host_that_falls_behind_cannot_say() {
     let constants = Constants { readers: 1, ..Constants::default() };
@@ -273,7 +272,7 @@ fn a_host_that_falls_behind_cannot_say() {
     assert_eq!(load_of(&outcome, &settings), Outcome::CannotSay);
 }
 
-/// Storage that is done when it is asked.
+/// Storage that completes at once.
 #[derive(Default)]
 struct Instant(Vec<Completion>);
 
@@ -294,7 +293,7 @@ impl Target for Instant {
     fn cancel(&mut self, _: Time, _: Ticket) {}
 }
 
-/// Without a cycle in the run nothing is said, and the reads are still measured.
+/// Without a cycle in the run there is no verdict, and reads are still measured.
 #[test]
 fn a_run_without_a_cycle_cannot_say() {
     let settings = RampSettings { runtime: Span::from_secs(80), ..settings(1000) };
@@ -327,7 +326,7 @@ fn a_run_repeats_by_its_seed() {
     assert!(run(7) != run(8));
 }
 
-/// A run that is stopped ends at once and says so.
+/// A run that is stopped ends at once and is marked.
 #[test]
 fn a_stopped_run_keeps_what_it_has() {
     let settings = settings(1000);
@@ -375,8 +374,8 @@ impl Target for Dying {
     }
 }
 
-/// Storage that dies ends the run at once, and the outcome says what failed and when: 750 reads a
-/// second, so the 7501st is due at 10 s. What was in flight still ends.
+/// Failing storage ends the run at once, and the outcome says what failed and when: with 750 reads
+/// per second the 7501st is due at 10 s. Requests in flight still complete.
 #[test]
 fn storage_that_dies_ends_the_run() {
     let settings = settings(1000);

@@ -1,14 +1,13 @@
-//! What setup advises: a database that no cache on the way can hold.
+//! Advice of setup: a database that no cache on the way can hold.
 
 use block::Bytes;
 
-/// Times the server's memory that a database should have at least.
+/// Minimum size of a database, in multiples of the server's memory.
 const MEMORY_TIMES: u64 = 2;
-/// Times the array's cache.
+/// The same in multiples of the array's cache.
 const CACHE_TIMES: u64 = 4;
 
-/// The published advice with a machine's figures, a line each; `cache` is the array's, where it was
-/// given.
+/// The published advice with a machine's figures, one line each; `cache` is the array's, if given.
 pub fn setup_advice(database: Bytes, memory: Bytes, cache: Option<Bytes>) -> Vec<String> {
     let mut lines = Vec::new();
     let wanted = Bytes(memory.0.saturating_mul(MEMORY_TIMES));

@@ -1,4 +1,4 @@
-//! A batch: the rows of its processes, and the classic figures of them.
+//! A batch: the rows of its processes, and the classic figures computed from them.
 
 use crate::row::{ProcessRow, ProcessState};
 use block::Span;
@@ -12,13 +12,12 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// A row of it: what all have in common.
+    /// One of its rows, for the values that all rows share.
     pub fn any(&self) -> &ProcessRow {
         &self.rows[0]
     }
 
-    /// Mean over its processes of their response times in milliseconds; `None` where nothing was
-    /// done.
+    /// Mean of its processes' response times in milliseconds; `None` if nothing was done.
     pub fn response_ms(&self) -> Option<f64> {
         mean(self.rows.iter().filter_map(ProcessRow::response_ms))
     }
@@ -28,13 +27,13 @@ impl Batch {
         self.response_ms().map_or(0.0, |ms| calculated_iops(self.active(), ms))
     }
 
-    /// IOPS as the export has them: the mean over the processes of
-    /// `processes × 1000 / own response time`; `None` where nothing was done.
+    /// IOPS as the export has them: the mean over the processes of `processes × 1000 / own response
+    /// time`; `None` if nothing was done.
     pub fn export_iops(&self) -> Option<f64> {
         mean(self.rows.iter().filter_map(ProcessRow::response_ms).map(|ms| calculated_iops(self.active(), ms)))
     }
 
-    /// IOPS as they were: all requests over the time of the process that took longest.
+    /// Measured IOPS: all requests divided by the time of the slowest process.
     pub fn measured_iops(&self) -> f64 {
         let seconds = self.elapsed().as_secs_f64();
         if seconds > 0.0 { self.done() as f64 / seconds } else { 0.0 }
@@ -45,7 +44,7 @@ impl Batch {
         self.rows.iter().map(|row| row.elapsed).max().unwrap_or_default()
     }
 
-    /// Requests that ended well.
+    /// Requests that succeeded.
     pub fn done(&self) -> u64 {
         self.rows.iter().map(ProcessRow::done).sum()
     }
@@ -55,12 +54,12 @@ impl Batch {
         self.rows.iter().map(|row| row.failed).sum()
     }
 
-    /// Bytes that were moved.
+    /// Bytes that were transferred.
     pub fn bytes(&self) -> u64 {
         self.rows.iter().map(|row| row.bytes).sum()
     }
 
-    /// Requests of a process, on the average and rounded: as many as were asked where none was
+    /// The mean number of requests of a process, rounded: the requested number unless a process was
     /// stopped.
     pub fn iterations(&self) -> u64 {
         (self.done() + self.active() / 2).checked_div(self.active()).unwrap_or(0)
@@ -73,7 +72,7 @@ impl Batch {
         all
     }
 
-    /// How it ended: as the process that ended worst.
+    /// The worst state of its processes.
     pub fn state(&self) -> ProcessState {
         let has = |state| self.rows.iter().any(|row| row.state == state);
         match (has(ProcessState::Running), has(ProcessState::Stopped)) {
@@ -135,14 +134,14 @@ pub(crate) mod tests {
         let rows = crate::point::tests::published();
         assert_eq!(rows.len(), 12);
         for (processes, ms, iops) in rows {
-            // Counted in tenths of a microsecond, so that the batch has exactly that response time.
+            // In tenths of a microsecond, so that the batch has exactly that response time.
             let fits = (0..=1000).any(|step| {
                 let printed = ms - 0.005 + 0.000_01 * f64::from(step);
                 let (calculated, shown) = (calculated_iops(u64::from(processes), printed), format!("{printed:.2}"));
                 shown == format!("{ms:.2}") && calculated.round() == iops
             });
             assert!(fits, "{processes} {ms} {iops}");
-            // And the formula on the printed figure is off by rounding alone: less than 0.1 %.
+            // The formula applied to the printed figure differs only by rounding: less than 0.1 %.
             let off = calculated_iops(u64::from(processes), ms) / iops - 1.0;
             assert!(off.abs() < 0.001, "{processes}: {off}");
         }
@@ -159,7 +158,7 @@ pub(crate) mod tests {
     }
 
     /// One process was stopped after half of its requests in half of the time: its response time
-    /// stays what it was.
+    /// does not change.
     #[test]
     fn a_stopped_batch_divides_by_what_was_done() {
         let mut stopped = batch(&[4000, 4000]);

@@ -1,12 +1,12 @@
-//! What the original prints, to the byte: its non-breaking spaces, its quotation marks and its
-//! double slash included.
+//! The original's console output, byte for byte, including its non-breaking spaces, its quotation
+//! marks and its double slash.
 
 use crate::batch::Batch;
 use crate::grammar::Effort;
 use block::{Span, date};
 use std::fmt::Write as _;
 
-/// The non-breaking space that published text has.
+/// The non-breaking space in the published text.
 const NBSP: char = '\u{a0}';
 const TITLE: &str = "InterSystems Random Read IO Performance Tool\n--------------------------------------------\n";
 
@@ -29,7 +29,7 @@ pub fn help() -> String {
     })
 }
 
-/// How the program is called, beyond what the original has.
+/// Usage of the program, beyond the original's.
 pub fn usage() -> &'static str {
     "
 seawall ranread setup DIRECTORY [NAME [SIZE_GB [LOGLEVEL]]] [--array-cache SIZE]
@@ -64,19 +64,19 @@ In virtual time: seawall simulate ranread --device flash sweep /db …
 "
 }
 
-/// What setup prints before the database is there; `directory` ends in a slash.
+/// What setup prints before the database exists; `directory` ends in a slash.
 pub fn setup_begins(directory: &str, size_said: &str) -> String {
     format!("{NBSP}\nCreating {size_said} database in {directory}\n")
 }
 
-/// What is printed of an installation.
+/// The values printed for an installation.
 #[derive(Clone, Copy, Debug)]
 pub struct Installation<'a> {
     /// Where; ends in a slash.
     pub directory: &'a str,
     /// The database's name.
     pub name: &'a str,
-    /// How much is printed, 0 to 3.
+    /// Log level, 0 to 3.
     pub log_level: u32,
     /// When the installation began, in seconds since 1970.
     pub began: u64,
@@ -86,9 +86,8 @@ pub struct Installation<'a> {
     pub elapsed: Span,
 }
 
-/// What setup prints when the database is there. The lines of the log are the original's; a
-/// namespace, a configuration and what is enabled in it are words of its own world, in which a name
-/// is all that we keep.
+/// What setup prints when the database exists. The log lines are the original's; its namespace and
+/// configuration mean nothing here, where a database has only a name.
 pub fn setup_ends(installation: &Installation<'_>) -> String {
     let Installation { directory, name, log_level, began, ended, elapsed } = *installation;
     let begun = date_time(began);
@@ -124,7 +123,7 @@ pub fn run_begins(processes: u32) -> String {
     )
 }
 
-/// What Run prints behind the dots.
+/// What Run prints after the dots.
 pub fn run_ends(batch: &Batch) -> String {
     let effort = match batch.any().effort {
         Effort::Iterations(_) => format!("{} iterations", batch.iterations()),
@@ -140,15 +139,15 @@ pub fn run_ends(batch: &Batch) -> String {
     )
 }
 
-/// What Export prints before the file is there.
+/// What Export prints before the file exists.
 pub fn exporting(path: &str) -> String {
     format!("{NBSP}\nExporting summary of all random read statistics to {path}\n")
 }
 
-/// And after.
+/// What it prints afterwards.
 pub const EXPORT_DONE: &str = "Done.\n";
 
-/// As `2016-05-23 13:33:59`.
+/// A time such as `2016-05-23 13:33:59`.
 fn date_time(unix_s: u64) -> String {
     date(unix_s, "%Y-%m-%d %H:%M:%S")
 }
@@ -159,7 +158,7 @@ mod tests {
     use crate::batch::tests::batch;
     use crate::export::export_name;
 
-    /// A part of the published console, without the line that was typed.
+    /// A part of the published console output, without the typed line.
     fn published(part: &str) -> &'static str {
         let text = include_str!("../fixtures/ranread_console.txt");
         let (_, rest) = text.split_once(&format!("# {part}\n")).expect("the part is there");

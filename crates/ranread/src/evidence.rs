@@ -1,60 +1,61 @@
-//! What limited a load: said only as far as something shows it.
+//! What limited a load, as far as there is evidence for it.
 
 use std::fmt;
 
-/// What was seen of the machine during a batch; `None` where it cannot be seen from here.
+/// What was observed of the machine during a batch; `None` if it is not visible from here.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BatchEvidence {
-    /// The part of the time, 0 to 1, in which the busiest device had requests in flight.
+    /// Fraction of the time in which the busiest device had requests in flight.
     pub device_busy: Option<f64>,
     /// The busiest device's name.
     pub device: String,
-    /// The part of all processors' time that was used, 0 to 1.
+    /// Fraction of all processors' time that was used.
     pub cpu_busy: Option<f64>,
-    /// Bytes that were asked to be read past the page cache or through it.
+    /// Bytes requested by reads, past the page cache or through it.
     pub bytes_asked: u64,
-    /// Bytes that storage gave, by the kernel's count.
+    /// Bytes read from storage, as counted by the kernel.
     pub bytes_fetched: Option<u64>,
-    /// How far IOPS varied from one half second to the next: deviation as a part of the mean.
+    /// Variation of IOPS between half seconds: standard deviation divided by mean.
     pub iops_variation: Option<f64>,
 }
 
-/// What limited.
+/// What limited a load.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Limiter {
-    /// What was read came from the host's page cache, this part of it.
+    /// This fraction of reads came from the host's page cache.
     HostCache(f64),
     /// The processors were this busy.
     Cpu(f64),
-    /// The device was busy this part of the time.
+    /// The device was busy for this fraction of the time.
     Device(String, f64),
-    /// IOPS stood still, to this part of their mean, while neither was busy: as behind a ceiling.
+    /// IOPS were constant to this fraction of their mean while neither was busy, as under a
+    /// ceiling.
     Ceiling(f64),
-    /// IOPS no longer grew, while neither was busy: a queue below this host.
+    /// IOPS no longer grew while neither was busy: a queue below this host.
     Queue,
     /// IOPS still grew.
     NothingYet,
-    /// Nothing of the machine could be seen.
+    /// Nothing of the machine was visible.
     Unseen,
 }
 
-/// Below this part of what was asked, the rest came from a cache.
+/// If less than this fraction was read from storage, the rest came from a cache.
 const FETCHED_LEAST: f64 = 0.9;
-/// From here on a device or a processor counts as busy.
+/// Utilisation at which a device or a processor counts as busy.
 const BUSY: f64 = 0.95;
 const CPU_BUSY: f64 = 0.9;
-/// A ceiling holds IOPS within this part of their mean.
+/// A ceiling keeps IOPS within this fraction of their mean.
 const STILL: f64 = 0.01;
 
 impl BatchEvidence {
-    /// The part of what was read that did not come from storage; `None` where the kernel does not
-    /// tell.
+    /// The fraction of reads that did not come from storage; `None` if the kernel does not report
+    /// it.
     pub fn cached(&self) -> Option<f64> {
         let fetched = self.bytes_fetched.filter(|_| self.bytes_asked > 0)?;
         Some((1.0 - fetched as f64 / self.bytes_asked as f64).clamp(0.0, 1.0))
     }
 
-    /// What limited, where IOPS had stopped growing or not.
+    /// What limited the load, depending on whether IOPS had stopped growing.
     pub fn limiter(&self, still_grew: bool) -> Limiter {
         if let Some(cached) = self.cached().filter(|cached| *cached > 1.0 - FETCHED_LEAST) {
             return Limiter::HostCache(cached);

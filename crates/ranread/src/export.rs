@@ -1,4 +1,4 @@
-//! The export file: the seven classic columns, each value with a tab behind it, and our own as
+//! The export file: the seven classic columns, each value followed by a tab, and all columns as
 //! clean CSV.
 
 use crate::batch::Batch;
@@ -6,7 +6,7 @@ use crate::row::ProcessState;
 use block::date;
 use std::fmt::Write as _;
 
-/// The heads of the classic columns.
+/// The names of the classic columns.
 pub(crate) const CLASSIC: [&str; 7] =
     ["RunDate", "RunTime", "Database", "Iterations", "Processes", "ResponseTime", "IOPS"];
 const OURS: [&str; 12] = [
@@ -24,12 +24,12 @@ const OURS: [&str; 12] = [
     "State",
 ];
 
-/// The classic file's name, of the minute that it is made in.
+/// The classic file's name, from the minute in which it is made.
 pub fn export_name(unix_s: u64) -> String {
     date(unix_s, "PerfToolsRanRead_%Y%m%d-%H%M.txt")
 }
 
-/// The classic file: every value has a tab behind it, the last of a line too.
+/// The classic file: every value is followed by a tab, also the last one of a line.
 pub fn export(batches: &[Batch]) -> String {
     let line = |fields: &[String]| fields.iter().map(|field| format!("{field}\t")).collect::<String>() + "\n";
     let head = line(&CLASSIC.map(str::to_owned));
@@ -55,13 +55,14 @@ fn classic(batch: &Batch) -> [String; 7] {
         any.database.clone(),
         batch.iterations().to_string(),
         any.processes.to_string(),
-        // Nothing done has no response time and no rate; the published query has NULL there.
+        // If nothing was done there is no response time and no rate; the published query has NULL
+        // there.
         batch.response_ms().map_or(String::new(), rounded),
         batch.export_iops().map_or(String::new(), |iops| format!("{:.0}", iops.round())),
     ]
 }
 
-/// What the classic columns cannot say: how many of these batches did not do all that was asked.
+/// What the classic columns cannot say: how many of these batches did not run to the end.
 pub fn partial_batches(batches: &[Batch]) -> Option<String> {
     let partial = batches.iter().filter(|batch| batch.state() != ProcessState::Whole).count();
     (partial > 0).then(|| {
@@ -73,12 +74,12 @@ pub fn partial_batches(batches: &[Batch]) -> Option<String> {
     })
 }
 
-/// A moment as rows have it: `2016-05-23` and `14:08:00`.
+/// A time as in rows: `2016-05-23` and `14:08:00`.
 pub(crate) fn day_and_time(unix_s: u64) -> (String, String) {
     (date(unix_s, "%Y-%m-%d"), date(unix_s, "%H:%M:%S"))
 }
 
-/// With two decimals at most, as the original's rounding leaves a number: `7.18`, `9.9`, `10`.
+/// At most two decimals, rounded as in the original: `7.18`, `9.9`, `10`.
 fn rounded(ms: f64) -> String {
     let text = format!("{ms:.2}");
     text.trim_end_matches('0').trim_end_matches('.').to_owned()

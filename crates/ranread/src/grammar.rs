@@ -1,4 +1,4 @@
-//! What was typed: a command word with its values and options, or the published call with its class
+//! The command line: a command word with values and options, or the published call with its class
 //! and method.
 
 mod call;
@@ -10,20 +10,20 @@ pub use read::parse;
 use crate::sweep::{Limits, Series, Target};
 use block::Bytes;
 
-/// What is to be done.
+/// A command.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
-    /// Say how it is used.
+    /// Print the help.
     Help,
     /// Make a database.
     Setup(SetupAsk),
-    /// Load it once.
+    /// Run one batch.
     Run(RunAsk),
-    /// Load it with more and more processes.
+    /// Run batches with more and more processes.
     Sweep(SweepAsk),
-    /// End the batches that run.
+    /// End running batches.
     Stop,
-    /// Forget all rows.
+    /// Delete all rows.
     Reset,
     /// Write a summary of all rows.
     Export(ExportAsk),
@@ -31,20 +31,20 @@ pub enum Command {
     Purge(PurgeAsk),
 }
 
-/// Which database to make.
+/// A database to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct SetupAsk {
-    /// Where.
+    /// Its directory.
     pub directory: String,
     /// Its name, in capitals.
     pub name: String,
-    /// Its size, whole blocks.
+    /// Its size, in whole blocks.
     pub size: Bytes,
-    /// The size as the console says it: `100GB`.
+    /// The size as the console prints it: `100GB`.
     pub size_said: String,
-    /// How much the console says, 0 to 3.
+    /// Log level of the console, 0 to 3.
     pub log_level: u32,
-    /// The array's cache, where it is known.
+    /// The array's cache, if known.
     pub array_cache: Option<Bytes>,
     /// The seed of its data.
     pub seed: u64,
@@ -53,28 +53,28 @@ pub struct SetupAsk {
 /// How much each process does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Effort {
-    /// So many requests.
+    /// This many requests.
     Iterations(u64),
-    /// As many as it can in so many seconds.
+    /// As many as possible in this many seconds.
     Seconds(u64),
 }
 
-/// What processes do, however many there are.
+/// What each process does.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Load {
     /// Directories that setup made, devices, NBD exports; processes take turns.
     pub targets: Vec<String>,
-    /// How much; as the storage suggests when `None`.
+    /// How much; `None` chooses by storage.
     pub effort: Option<Effort>,
     /// Bytes of a request: 8 KiB or 64 KiB.
     pub block: u32,
-    /// How many of a hundred requests read.
+    /// Percentage of requests that read.
     pub read_percent: u32,
-    /// The seed of all chance.
+    /// The seed of all random numbers.
     pub seed: u64,
     /// Through the host's page cache.
     pub page_cache: bool,
-    /// Data that may be overwritten although setup did not make it.
+    /// Targets that may be overwritten although setup did not make them.
     pub destroy: Vec<String>,
     /// Devices that may be written even while they are in use.
     pub even_in_use: Vec<String>,
@@ -85,89 +85,89 @@ pub struct Load {
 pub struct RunAsk {
     /// What its processes do.
     pub load: Load,
-    /// How many processes.
+    /// Number of processes.
     pub processes: u32,
-    /// What is asked of the response times, if anything is.
+    /// Limits of response times, if any.
     pub limits: Option<Limits>,
 }
 
 /// A sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweepAsk {
-    /// What processes do.
+    /// What each process does.
     pub load: Load,
-    /// How it goes.
+    /// Its settings.
     pub settings: Settings,
     /// Where the page goes.
     pub page: Option<String>,
     /// Where the workbook goes.
     pub xlsx: Option<String>,
-    /// What the storage is, line by line, as `array` and its words.
+    /// The specification of the storage, line by line, such as `array` with its text.
     pub sheet: Vec<(String, String)>,
 }
 
-/// How a sweep goes.
+/// The settings of a sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Settings {
     /// The lowest load.
     pub from: u32,
     /// The highest.
     pub to: u32,
-    /// Which loads between them.
+    /// The loads between them.
     pub series: Series,
-    /// Response time in milliseconds beyond which it stops.
+    /// Mean response time in milliseconds above which it stops.
     pub stop_ms: f64,
-    /// What a load must keep.
+    /// The limits of a load.
     pub limits: Limits,
-    /// What is asked of the storage.
+    /// The target for the storage.
     pub target: Option<Target>,
-    /// A load is repeated until its mean is known to this part of itself.
+    /// A load is repeated until its mean is known to this fraction,
     pub precision: f64,
-    /// But no more often than this.
+    /// but no more often than this.
     pub repeats: u32,
 }
 
 /// A summary to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ExportAsk {
-    /// Where.
+    /// The directory.
     pub directory: String,
-    /// Clean CSV with all columns in place of the classic file.
+    /// Clean CSV with all columns instead of the classic file.
     pub csv: bool,
-    /// Where a workbook goes besides.
+    /// A workbook to write as well.
     pub xlsx: Option<String>,
-    /// What the storage is, line by line, for the workbook.
+    /// The specification of the storage, line by line, for the workbook.
     pub sheet: Vec<(String, String)>,
 }
 
 /// A database to remove.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PurgeAsk {
-    /// Where.
+    /// Its directory.
     pub directory: String,
-    /// Its name, to be sure.
+    /// Its name, for confirmation.
     pub name: Option<String>,
 }
 
-/// What is wrong with what was typed; one line.
+/// What is wrong with a command line; one line.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum GrammarError {
-    /// No such command.
+    /// There is no such command.
     #[error("{typed:?}: there is no such command{hint}; help lists them", hint = hint(*.near))]
     Command {
         /// As typed.
         typed: String,
-        /// The nearest.
+        /// The nearest command.
         near: Option<&'static str>,
     },
-    /// No such option.
+    /// There is no such option.
     #[error("--{typed}: {command} has no such option{hint}; help lists them", hint = hint(*.near))]
     Option {
         /// As typed.
         typed: String,
-        /// Of which command.
+        /// The command.
         command: &'static str,
-        /// The nearest.
+        /// The nearest option.
         near: Option<&'static str>,
     },
     /// An option without its value, or a switch with one.
@@ -178,7 +178,7 @@ pub enum GrammarError {
         /// What it takes.
         rule: &'static str,
     },
-    /// A value that cannot be.
+    /// An invalid value.
     #[error("{what}: must be {rule}, got {given:?}")]
     Value {
         /// Which value.
@@ -188,26 +188,26 @@ pub enum GrammarError {
         /// What was typed.
         given: String,
     },
-    /// A value that is missing.
+    /// A missing value.
     #[error("{command}: needs {what}, as in: seawall ranread {example}")]
     Missing {
         /// The command.
         command: &'static str,
         /// What it needs.
         what: &'static str,
-        /// How it is typed.
+        /// An example.
         example: &'static str,
     },
-    /// A value too many.
+    /// Too many values.
     #[error("{command}: takes no {given:?} behind its {most} values, as in: seawall ranread {example}")]
     Extra {
         /// The command.
         command: &'static str,
         /// The value.
         given: String,
-        /// How many it takes.
+        /// Maximum number of values.
         most: usize,
-        /// How it is typed.
+        /// An example.
         example: &'static str,
     },
     /// Two options that exclude each other.

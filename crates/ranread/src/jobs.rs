@@ -1,5 +1,5 @@
-//! A batch as jobs: each process is one at depth 1 that asks at random, without end or as often as
-//! was said.
+//! A batch as jobs: each process is a job at depth 1 with random requests, either unlimited or a
+//! fixed number.
 
 use crate::grammar::{Effort, Load};
 use crate::{BLOCK, Manifest};
@@ -10,11 +10,11 @@ use workload::job::{
     Pacing, PerDirection, Reach, Verify,
 };
 
-/// What a process loads.
+/// A target of a process.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Aim {
-    /// The database file of a directory that setup made. Its first request's worth of blocks is
-    /// left out, as later versions of the original leave out block 0.
+    /// The database file of a directory that setup made. The blocks of its first request are left
+    /// out, as later versions of the original leave out block 0.
     Database {
         /// The file.
         path: String,
@@ -29,19 +29,19 @@ pub enum Aim {
         /// Its URI.
         uri: String,
     },
-    /// Several places as one.
+    /// Several places combined.
     Joined {
-        /// As they were named: `striped:64KiB:/dev/vdb,/dev/vdc`.
+        /// Their names as given: `striped:64KiB:/dev/vdb,/dev/vdc`.
         name: String,
     },
-    /// A relation of a database, read through its server: no job of the engine.
+    /// A relation of a database, read through its server; not a job of the engine.
     Relation {
         /// The server's URL, without a password.
         name: String,
     },
     /// No storage.
     Nothing {
-        /// How much of it.
+        /// Its size.
         size: Bytes,
     },
     /// A file of a simulated device.
@@ -53,11 +53,11 @@ pub enum Aim {
     },
 }
 
-/// Makes neighbouring processes ask different requests of one seed: 2^64 over the golden ratio.
+/// Gives neighbouring processes different requests for one seed: 2^64 divided by the golden ratio.
 const APART: u64 = 0x9E37_79B9_7F4A_7C15;
 
-/// The jobs of a batch of `processes`, of which process `k` loads target `k mod n`; `repeat` tells
-/// batches of one sweep apart.
+/// The jobs of a batch of `processes`; process `k` loads target `k mod n`. `repeat` distinguishes
+/// batches of one sweep.
 pub fn jobs(load: &Load, aims: &[Aim], processes: u32, repeat: u64) -> Vec<JobSpec> {
     let job = |process: u32| {
         let aim = &aims[process as usize % aims.len()];
@@ -71,7 +71,7 @@ pub fn jobs(load: &Load, aims: &[Aim], processes: u32, repeat: u64) -> Vec<JobSp
             reach: reach(load),
             pacing: Pacing::default(),
             ending: ending(load),
-            // Blocks keep the headers that say what they are.
+            // Written blocks keep their identifying headers.
             verify: (load.read_percent < 100).then(headers),
             seed,
             ..JobSpec::default()
@@ -106,7 +106,7 @@ fn reach(load: &Load) -> Reach {
     Reach {
         mix,
         order: Order::RANDOM,
-        // Each draw is independent of those before, as in the original.
+        // Draws are independent, as in the original.
         coverage: BlockCoverage::Free,
         blocks: PerDirection::all(BlockSizes::Fixed(load.block)),
         ..Reach::default()
@@ -126,18 +126,19 @@ fn ending(load: &Load) -> Ending {
     }
 }
 
-/// A header in front of each block, which nobody reads back during a load.
+/// A header in each block, which is not read back during a load.
 fn headers() -> Verify {
     Verify { hash: Hash::Header, interval: BLOCK, reads_back: false, ..Verify::default() }
 }
 
 /// Bytes of setup's writes.
 const SETUP_PIECE: u32 = 1 << 20;
-/// How many of them are under way.
+/// Number of them in flight.
 const SETUP_DEPTH: u32 = 8;
 
-/// The job that fills a database in `directory`: random data, a header in front of each block. A
-/// sparse file, or one that an array can compress or store once, would be read without the medium.
+/// The job that fills a database in `directory`: random data with a header in each block. A sparse
+/// file, or one that an array can compress or deduplicate, would be read without accessing the
+/// medium.
 pub fn setup_job(path: &Path, manifest: &Manifest) -> JobSpec {
     let size = Some(Amount::Bytes(Bytes(manifest.bytes)));
     let (piece, rest) = (u64::from(SETUP_PIECE), manifest.bytes % u64::from(SETUP_PIECE));
@@ -193,8 +194,8 @@ mod tests {
     }
 
     /// A database of 65 blocks of which the first is left out: 1000 draws with replacement end
-    /// after 1000 and not after 64, are blocks 1 to 64, and reach all of them (that one is missed
-    /// has a chance of 64 × (63/64)^1000 = 10^-5).
+    /// after 1000 and not after 64, are within blocks 1 to 64, and reach all of them (the
+    /// probability that one is missed is 64 × (63/64)^1000 = 10^-5).
     #[test]
     fn a_process_draws_blocks_independently_and_never_block_zero() {
         let aim = Aim::Database { path: "f".into() };

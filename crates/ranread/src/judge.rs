@@ -1,4 +1,4 @@
-//! What a sweep says: its knee, whether the target was met, and what cannot be said.
+//! The findings of a sweep: its knee, whether the target was met, and what cannot be said.
 
 use crate::evidence::Limiter;
 use crate::point::{Measured, Point};
@@ -7,19 +7,19 @@ use block::Span;
 use report::text;
 use stats::Outcome;
 
-/// A question and its answer.
+/// A question and its result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Finding {
-    /// What was asked.
+    /// The question.
     pub question: String,
-    /// The answer.
+    /// The result.
     pub outcome: Outcome,
-    /// The figures that it rests on.
+    /// The figures behind it.
     pub because: String,
 }
 
-/// The highest load inside the limits below the first that is not; what is not known of single
-/// requests breaks no limit here, see [`judge`]. `None` where no load is inside.
+/// The highest load within the limits below the first load outside them. Unknown maxima count as
+/// within here, see [`judge`]. `None` if no load is within the limits.
 pub fn knee(points: &[Point], limits: Limits) -> Option<&Point> {
     let breaks = |point: &&Point| {
         let slow = point.response_ms().mean > limits.average_ms;
@@ -29,7 +29,7 @@ pub fn knee(points: &[Point], limits: Limits) -> Option<&Point> {
     points.iter().take_while(|point| point.processes < first).last()
 }
 
-/// The answers to what a sweep asks of these points, by load.
+/// The findings of a sweep from these points, by load.
 pub fn judge(points: &[Point], plan: &SweepPlan, ended: Option<Ended>) -> Vec<Finding> {
     let mut found = vec![the_knee(points, plan, ended)];
     if let Some(limit) = plan.limits.most_ms {
@@ -50,7 +50,7 @@ pub fn judge(points: &[Point], plan: &SweepPlan, ended: Option<Ended>) -> Vec<Fi
     found
 }
 
-/// The answers to what is asked of one batch.
+/// The findings of one batch.
 pub fn judge_batch(measured: &Measured, processes: u32, limits: Limits) -> Vec<Finding> {
     let lat = measured.lat.as_ref().filter(|lat| lat.count() > 0);
     let Some(lat) = lat else {
@@ -80,7 +80,7 @@ pub fn judge_batch(measured: &Measured, processes: u32, limits: Limits) -> Vec<F
     found
 }
 
-/// What limited at the highest load that was tried.
+/// What limited the highest load that was tried.
 pub fn limiter(points: &[Point]) -> Option<Limiter> {
     let last = points.last()?;
     let before = points.len().checked_sub(2).map(|at| &points[at]);
@@ -108,7 +108,7 @@ fn the_knee(points: &[Point], plan: &SweepPlan, ended: Option<Ended>) -> Finding
     Finding { question, outcome, because }
 }
 
-/// Whether no request of the loads up to the knee was above a limit.
+/// Whether no request of the loads up to the knee took longer than a limit.
 fn none_above(points: &[Point], limits: Limits, limit: f64) -> Finding {
     let question = format!("none above {} ms", text::short(limit));
     let Some(knee) = knee(points, limits) else {
@@ -139,8 +139,8 @@ mod tests {
     use crate::point::tests::published_points;
     use crate::sweep::Target;
 
-    /// The published rows: below 10 ms up to 36 processes, 9.90 ms and 3638 IOPS; at 5 ms or less 4
-    /// processes do 861 IOPS, which is less than 2000; and nobody knows of single requests.
+    /// The published rows: below 10 ms up to 36 processes, 9.90 ms and 3638 IOPS. At 5 ms or less 4
+    /// processes do 861 IOPS, which is less than 2000. The maxima of single requests are unknown.
     #[test]
     fn the_published_points_are_judged_as_people_judge_them() {
         let points = published_points();
@@ -159,7 +159,7 @@ mod tests {
         assert!(none_above.because.starts_with("averages are all"), "{}", none_above.because);
         assert_eq!(target.outcome, Outcome::Fail);
         assert_eq!(target.because, "the most within that average: 4 processes, 4.65 ms, 861 IOPS");
-        // At 2 ms not even one process is inside.
+        // At 2 ms not even one process is within the limit.
         let strict = SweepPlan { limits: Limits::default(), target: None, ..plan };
         let found = judge(&points, &strict, None);
         assert_eq!(

@@ -1,5 +1,5 @@
-//! Batches as any run is kept, and back: a batch is a point of the run, a process an actor that all
-//! batches share.
+//! Batches as a kept run, and back: a batch is a point of the run, and a process is an actor that
+//! all batches share.
 
 use crate::batch::Batch;
 use crate::grammar::{Effort, Load};
@@ -10,28 +10,28 @@ use stats::job::JobOutcome;
 use stats::run::{Cell, Class, Kind, Point, Run, RunPlace, Setting, Value};
 use std::collections::BTreeMap;
 
-/// Names of settings, which are read back.
+/// Names of settings that are read back.
 const PROCESSES: &str = "processes";
 const STATE: &str = "batch";
 const ITERATIONS: &str = "iterations";
 const RUNTIME: &str = "runtime_s";
 const READ_PERCENT: &str = "read_percent";
 const BLOCKS: [&str; 2] = ["read_block_bytes", "write_block_bytes"];
-/// What stands before the name of a line of the specification sheet.
+/// Prefix of the settings that are lines of the specification sheet.
 const SHEET: &str = "sheet ";
 
-/// A batch as it was taken, or as far as it is.
+/// A completed or partial batch.
 pub struct Taken {
-    /// When it began, from the start of the run on.
+    /// When it began, from the start of the run.
     pub start: Span,
     /// How it ended.
     pub state: ProcessState,
-    /// What its processes did, in their order.
+    /// The outcomes of its processes, in order.
     pub outcomes: Vec<JobOutcome>,
 }
 
-/// A run without a batch: what its processes are to do, with the places that they take turns at,
-/// and the specification sheet. The caller fills in where it comes from.
+/// A run without batches: the settings of its processes, the places that they take turns at, and
+/// the specification sheet. The caller sets its identity.
 pub fn begun(load: &Load, places: Vec<RunPlace>, sheet: &[(String, String)]) -> Run {
     let mut run = Run { places, ..Run::default() };
     let mix = match load.read_percent {
@@ -58,7 +58,7 @@ pub fn begun(load: &Load, places: Vec<RunPlace>, sheet: &[(String, String)]) -> 
     run
 }
 
-/// The point of the next batch, of so many processes.
+/// The point of the next batch, with this many processes.
 pub fn point(run: &Run, processes: u32) -> Point {
     let load = if processes == 1 { "1 process".to_owned() } else { format!("{processes} processes") };
     let about = format!("{load} at once, each at depth 1");
@@ -99,8 +99,7 @@ pub fn sheet(run: &Run) -> Vec<(String, String)> {
     run.settings.iter().filter_map(line).collect()
 }
 
-/// The batches of a run of [`begun()`], in their order. A process of which nothing is kept has no
-/// row.
+/// The batches of a run of [`begun()`], in order. A process of which nothing is kept has no row.
 pub fn batches(run: &Run) -> Vec<Batch> {
     let database = run.places.iter().map(|place| place.name.as_str()).collect::<Vec<_>>().join(",");
     let number =
@@ -143,7 +142,7 @@ pub fn batches(run: &Run) -> Vec<Batch> {
     rows.map(|rows| Batch { rows: rows.into_values().collect() }).collect()
 }
 
-/// Adds what a cell says of a process.
+/// Adds the values of a cell to its process.
 fn add_cell(row: &mut ProcessRow, cell: &Cell) {
     row.job = cell.actor + 1;
     if cell.class == Class::READ {
@@ -194,8 +193,8 @@ mod tests {
         }
     }
 
-    /// Two batches of two processes and one of one that was killed: what is read back is what its
-    /// rows were, and each began when it did.
+    /// Two batches of two processes, and one of a process that was killed: they are read back as
+    /// they were, with their start times.
     #[test]
     fn batches_are_read_back_as_they_were_kept() {
         let place = |name: &str| RunPlace { kind: "folder".into(), name: name.into(), size: None };

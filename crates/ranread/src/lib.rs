@@ -1,5 +1,5 @@
-//! RanRead: the random-read test of a database's storage, as people know it from InterSystems, and
-//! its sweep to a knee.
+//! RanRead: the random-read test of a database's storage known from InterSystems, and its sweep to
+//! a knee.
 //!
 //! ```text
 //!   words ──► Command ──► jobs of `workload` (a process is a job at depth 1) ──► engine

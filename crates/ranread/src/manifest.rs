@@ -1,8 +1,8 @@
-//! What setup leaves beside a database, so that a later run knows what it is.
+//! The file that setup leaves beside a database, which describes it to later runs.
 
 /// The file with the blocks.
 pub const DATABASE_FILE: &str = "RANREAD.DAT";
-/// The file that says what they are.
+/// The file that describes them.
 pub const MANIFEST_FILE: &str = "ranread.manifest";
 
 const FIRST_LINE: &str = "seawall ranread database 1";
@@ -12,16 +12,16 @@ const FIRST_LINE: &str = "seawall ranread database 1";
 pub struct Manifest {
     /// Its name, in capitals.
     pub name: String,
-    /// Its size in bytes, whole blocks.
+    /// Its size in bytes, in whole blocks.
     pub bytes: u64,
     /// The seed of its data and of the headers of its blocks.
     pub seed: u64,
 }
 
-/// Why a manifest is none.
+/// Why a manifest is invalid.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ManifestError {
-    /// It begins otherwise.
+    /// It is not a manifest.
     #[error("is no manifest of seawall ranread; name a directory that setup made")]
     Kind,
     /// A line is missing or cannot be read.
@@ -30,15 +30,15 @@ pub enum ManifestError {
 }
 
 impl Manifest {
-    /// As the file's content.
+    /// The content of the file.
     pub fn text(&self) -> String {
         format!("{FIRST_LINE}\nname {}\nbytes {}\nseed {}\n", self.name, self.bytes, self.seed)
     }
 
-    /// From the file's content.
+    /// Parses the content of the file.
     ///
     /// # Errors
-    /// It is none.
+    /// It is invalid.
     pub fn read(text: &str) -> Result<Manifest, ManifestError> {
         let mut lines = text.lines();
         if lines.next() != Some(FIRST_LINE) {

@@ -1,5 +1,5 @@
-//! The page of a sweep: the chart as people know it, columns of IOPS and a line of response times
-//! over processes, the answers, all figures, and the specification sheet that travels with them.
+//! The page of a sweep: the usual chart with columns of IOPS and a line of response times over
+//! processes, the findings, all figures, and the specification sheet.
 
 use crate::judge::{Finding, limiter};
 use crate::point::Point;
@@ -12,7 +12,7 @@ use report::section::{
 use report::text;
 use stats::Outcome;
 
-/// The page of these points, by load. The caller fills in its facts and version.
+/// The page of these points, by load. The caller sets its facts and version.
 pub fn page(points: &[Point], plan: &SweepPlan, findings: &[Finding], sheet: &[(String, String)]) -> Page {
     let mut page = Page::new("Random read I/O performance", "");
     page.about =

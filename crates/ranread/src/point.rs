@@ -1,4 +1,4 @@
-//! A load of a sweep, and what its batches measured.
+//! A load of a sweep, and the measurements of its batches.
 
 use crate::batch::Batch;
 use crate::evidence::BatchEvidence;
@@ -10,18 +10,18 @@ use stats::job::{Confidence, confidence};
 pub struct Measured {
     /// Mean response time over the processes, in milliseconds.
     pub mean_ms: f64,
-    /// IOPS by the clock: processes that end before others make the classic figure too high.
+    /// Measured IOPS: if some processes end before others, the classic figure is too high.
     pub iops: f64,
-    /// How many requests these figures are of.
+    /// Number of requests.
     pub requests: u64,
-    /// Response times of all of them; `None` where averages are all that is known.
+    /// Their response times; `None` if only averages are known.
     pub lat: Option<Histogram>,
-    /// What else was seen meanwhile.
+    /// What else was observed meanwhile.
     pub evidence: BatchEvidence,
 }
 
 impl Measured {
-    /// Of a batch.
+    /// The measurement of a batch.
     pub fn of(batch: &Batch, evidence: BatchEvidence) -> Measured {
         Measured {
             mean_ms: batch.response_ms().unwrap_or(0.0),
@@ -36,25 +36,24 @@ impl Measured {
 /// A load.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Point {
-    /// How many processes.
+    /// Number of processes.
     pub processes: u32,
     /// Its batches.
     pub samples: Vec<Measured>,
 }
 
 impl Point {
-    /// Where its mean response time lies, in milliseconds; of one batch nobody knows how far off it
-    /// is.
+    /// The estimate of its mean response time in milliseconds; one batch gives no error.
     pub fn response_ms(&self) -> Confidence {
         known(self.samples.iter().map(|sample| sample.mean_ms))
     }
 
-    /// Where its IOPS lie.
+    /// The estimate of its IOPS.
     pub fn iops(&self) -> Confidence {
         known(self.samples.iter().map(|sample| sample.iops))
     }
 
-    /// All of its response times; `None` where averages are all that is known.
+    /// All of its response times; `None` if only averages are known.
     pub fn lat(&self) -> Option<Histogram> {
         let mut all = Histogram::new();
         for sample in &self.samples {
@@ -63,7 +62,7 @@ impl Point {
         Some(all)
     }
 
-    /// The longest response time in milliseconds, where it is known.
+    /// The longest response time in milliseconds, if known.
     pub fn most_ms(&self) -> Option<f64> {
         self.lat().map(|lat| lat.max().as_millis_f64())
     }
@@ -73,7 +72,7 @@ impl Point {
         self.samples.iter().map(|sample| sample.requests).sum()
     }
 
-    /// How far the mean response time may be off, as a part of it; `None` of one batch.
+    /// The relative error of the mean response time; `None` for one batch.
     pub fn precision(&self) -> Option<f64> {
         let Confidence { mean, half_width } = self.response_ms();
         (self.samples.len() > 1).then(|| if mean > 0.0 { half_width / mean } else { 0.0 })

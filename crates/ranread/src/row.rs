@@ -1,5 +1,5 @@
-//! What one process did in a batch. Response times are kept whole, as a histogram: averages alone
-//! cannot say whether a limit was ever passed.
+//! The results of one process in a batch. Response times are kept as a histogram, because averages
+//! cannot say whether a limit was ever exceeded.
 
 use crate::grammar::Effort;
 use block::Span;
@@ -11,27 +11,28 @@ use stats::{Direction, Histogram};
 pub struct ProcessRow {
     /// When the batch began, in seconds since 1970, UTC.
     pub started_unix_s: u64,
-    /// What it loaded, as it was named.
+    /// Its target, as named.
     pub database: String,
     /// Processes in the batch.
     pub processes: u32,
-    /// Which of them, from 1.
+    /// Its number, from 1.
     pub job: u32,
-    /// How much was asked of each.
+    /// How much each process was to do.
     pub effort: Effort,
     /// Bytes of a request.
     pub block: u32,
-    /// Requests of a hundred that were to read.
+    /// Percentage of requests that read.
     pub read_percent: u32,
-    /// Reads that ended well.
+    /// Reads that succeeded.
     pub reads: u64,
-    /// Writes that ended well.
+    /// Writes that succeeded.
     pub writes: u64,
     /// Requests that failed.
     pub failed: u64,
-    /// Bytes that were moved.
+    /// Bytes that were transferred.
     pub bytes: u64,
-    /// From the first request to the last end; the wait for the others to start is not in it.
+    /// From the first request to the end of the last, without the wait for the other processes to
+    /// start.
     pub elapsed: Span,
     /// How it ended.
     pub state: ProcessState,
@@ -42,16 +43,16 @@ pub struct ProcessRow {
 /// How a process ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ProcessState {
-    /// It did all that was asked.
+    /// It did everything that was requested.
     Whole,
-    /// It was stopped, or failed; it counts what it had done.
+    /// It was stopped or failed; its figures cover what it had done.
     Stopped,
-    /// Nobody knows: it was kept while it ran, and nothing came behind it.
+    /// Unknown: it was recorded while running, and nothing was recorded after that.
     Running,
 }
 
 impl ProcessState {
-    /// Its name where batches are kept.
+    /// Its name in kept runs.
     pub(crate) const fn key(self) -> &'static str {
         match self {
             ProcessState::Whole => "whole",
@@ -60,7 +61,7 @@ impl ProcessState {
         }
     }
 
-    /// What has that name; what has none is not known to have ended.
+    /// The state with that name; an unknown name means that the end is not known.
     pub(crate) fn from_key(key: &str) -> ProcessState {
         [ProcessState::Whole, ProcessState::Stopped]
             .into_iter()
@@ -70,7 +71,7 @@ impl ProcessState {
 }
 
 impl ProcessRow {
-    /// What a batch's processes have in common, before anything was done.
+    /// A row with the values that a batch's processes share, before anything was done.
     pub fn blank(started_unix_s: u64, database: String, processes: u32, load: &crate::Load) -> ProcessRow {
         ProcessRow {
             started_unix_s,
@@ -90,7 +91,7 @@ impl ProcessRow {
         }
     }
 
-    /// The row of process `job` (from 1) that did this.
+    /// The row of process `job` (from 1) with this outcome.
     pub fn of(&self, job: u32, state: ProcessState, outcome: &JobOutcome) -> ProcessRow {
         let (reads, writes) = (&outcome.tape[Direction::Read], &outcome.tape[Direction::Write]);
         let mut lat = reads.response.clone();
@@ -109,12 +110,12 @@ impl ProcessRow {
         }
     }
 
-    /// Requests that ended well.
+    /// Requests that succeeded.
     pub fn done(&self) -> u64 {
         self.reads + self.writes
     }
 
-    /// Elapsed time for each request that was done, in milliseconds; `None` where none was.
+    /// Elapsed time divided by completed requests, in milliseconds; `None` if there were none.
     pub fn response_ms(&self) -> Option<f64> {
         (self.done() > 0).then(|| self.elapsed.as_millis_f64() / self.done() as f64)
     }
@@ -145,7 +146,8 @@ mod tests {
         }
     }
 
-    /// 7176 ms for 1000 requests; nothing done has no response time, whatever passed.
+    /// 7176 ms for 1000 requests; without requests there is no response time, however much time
+    /// passed.
     #[test]
     fn response_time_divides_by_what_was_done() {
         assert_eq!(row().response_ms(), Some(7.176));

@@ -1,23 +1,23 @@
-//! Which load is next: up the series until the storage has enough, then between two loads to the
-//! process at which the limits break.
+//! Chooses the next load: up the series until the storage is saturated, then by bisection to the
+//! number of processes at which the limits break.
 //!
 //! ```text
 //!   climb   1 ─ 10 ─ 20 ─ 40 ─ 80 ✗      a point is repeated until its mean is known well enough
 //!   halve                 40 ─ 60 ─ 50 …  between the last load inside the limits and the first outside
 //! ```
-//! The climb ends where the mean response time is beyond the stop limit with 95 % confidence, or
-//! where IOPS no longer grow: where, with 95 % confidence, a hundredth more processes brought less
-//! than a thousandth more IOPS. One noisy point does neither.
+//! The climb ends when the mean response time is above the stop limit with 95 % confidence, or when
+//! IOPS no longer grow: when, with 95 % confidence, 1 % more processes brought less than 0.1 % more
+//! IOPS. A single noisy point does neither.
 
 use crate::point::{Measured, Point};
 use std::collections::BTreeMap;
 
-/// What a load must keep.
+/// The limits of a load.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Limits {
-    /// Mean response time at most, in milliseconds.
+    /// Maximum mean response time, in milliseconds.
     pub average_ms: f64,
-    /// No response time above this, in milliseconds; `None` asks nothing of single ones.
+    /// Maximum response time of any request, in milliseconds; `None` sets no limit.
     pub most_ms: Option<f64>,
 }
 
@@ -28,48 +28,48 @@ impl Default for Limits {
     }
 }
 
-/// What is asked of the storage.
+/// The target for the storage.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Target {
-    /// So many IOPS at least.
+    /// Minimum IOPS.
     pub iops: f64,
-    /// At a mean response time of at most so many milliseconds.
+    /// Maximum mean response time at that rate, in milliseconds.
     pub ms: f64,
 }
 
-/// Which loads are climbed.
+/// The steps of the climb.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Series {
     /// 10, then 10, 20, 40 and so on more.
     Published,
-    /// So many more each time.
+    /// This many more each time.
     Every(u32),
 }
 
-/// How a sweep goes.
+/// The plan of a sweep.
 #[derive(Clone, Debug, PartialEq)]
 pub struct SweepPlan {
     /// The loads of the climb, rising.
     pub loads: Vec<u32>,
-    /// Response time in milliseconds beyond which it stops.
+    /// Mean response time in milliseconds above which it stops.
     pub stop_ms: f64,
-    /// What the knee must keep.
+    /// The limits of the knee.
     pub limits: Limits,
-    /// What is asked of the storage.
+    /// The target for the storage.
     pub target: Option<Target>,
-    /// A load is repeated until its mean is known to this part of itself,
+    /// A load is repeated until its mean is known to this fraction,
     pub precision: f64,
     /// but no more often than this.
     pub repeats: u32,
 }
 
-/// Batches of a load at least: of fewer than three hardly anything is known about their mean.
+/// Minimum number of batches of a load: fewer than three say hardly anything about the mean.
 const REPEATS_LEAST: u32 = 3;
-/// Growth of IOPS against growth of processes below which IOPS no longer grow.
+/// Ratio of the growth of IOPS to the growth of processes below which IOPS no longer grow.
 const GROWTH_LEAST: f64 = 0.1;
 
 impl SweepPlan {
-    /// From what was typed.
+    /// The plan for these settings.
     pub fn of(settings: &crate::Settings) -> SweepPlan {
         SweepPlan {
             loads: settings.series.loads(settings.from, settings.to),
@@ -109,20 +109,20 @@ impl Series {
 /// Why the climb ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ended {
-    /// The mean response time was beyond the stop limit at this load.
+    /// The mean response time was above the stop limit at this load.
     TooSlow(u32),
     /// IOPS no longer grew to this load.
     NoGrowth(u32),
-    /// The series was at its end.
+    /// The series ended.
     Series,
 }
 
-/// A sweep under way.
+/// A sweep in progress.
 #[derive(Clone, Debug)]
 pub struct Sweep {
     plan: SweepPlan,
     points: BTreeMap<u32, Point>,
-    /// Place of the climb in the plan's loads.
+    /// Position of the climb in the plan's loads.
     at: usize,
     ended: Option<Ended>,
 }
@@ -133,7 +133,7 @@ impl Sweep {
         Sweep { plan, points: BTreeMap::new(), at: 0, ended: None }
     }
 
-    /// How many processes the next batch has; `None` when all is known.
+    /// Number of processes of the next batch; `None` when the sweep is finished.
     pub fn next_load(&mut self) -> Option<u32> {
         while self.ended.is_none() {
             let load = self.plan.loads[self.at];
@@ -152,12 +152,12 @@ impl Sweep {
         })
     }
 
-    /// Takes in what a batch of so many processes measured.
+    /// Adds the measurement of a batch with this many processes.
     pub fn record(&mut self, processes: u32, measured: Measured) {
         self.points.entry(processes).or_insert_with(|| Point { processes, samples: Vec::new() }).samples.push(measured);
     }
 
-    /// How many batches of so many processes there were.
+    /// Number of batches with this many processes.
     pub fn repeats_of(&self, processes: u32) -> u32 {
         self.points.get(&processes).map_or(0, |point| point.samples.len() as u32)
     }
@@ -167,12 +167,13 @@ impl Sweep {
         self.points.values().cloned().collect()
     }
 
-    /// Why the climb ended; `None` while it goes on.
+    /// Why the climb ended; `None` while it continues.
     pub fn ended(&self) -> Option<Ended> {
         self.ended
     }
 
-    /// Whether a load's mean is known as well as was asked, or was tried as often.
+    /// Whether a load's mean is known as precisely as requested, or the load was repeated as often
+    /// as allowed.
     fn is_known(&self, load: u32) -> bool {
         let Some(point) = self.points.get(&load) else { return false };
         let samples = point.samples.len() as u32;
@@ -196,11 +197,11 @@ impl Sweep {
         (self.at + 1 == self.plan.loads.len()).then_some(Ended::Series)
     }
 
-    /// The next load between the highest that keeps something and the lowest above it that does
+    /// The next load between the highest that is within a limit and the lowest above it that is
     /// not.
     fn between(&self, keeps: impl Fn(&Point) -> bool) -> Option<u32> {
         let broken = self.points.values().find(|point| !keeps(point))?;
-        // Below the lowest load of all there may still be one that keeps it.
+        // A load below the lowest may still be within the limit.
         let kept = self.points.range(..broken.processes).next_back().map_or(0, |(load, _)| *load);
         // A load that was begun is finished first.
         let begun = [kept, broken.processes].into_iter().find(|load| *load > 0 && !self.is_known(*load));
@@ -208,13 +209,13 @@ impl Sweep {
     }
 }
 
-/// Whether a figure is within its limit; an unknown one breaks none here and is named where it is
-/// judged.
+/// Whether a figure is within its limit. An unknown figure counts as within, and is reported when
+/// it is judged.
 fn within(figure: Option<f64>, limit: Option<f64>) -> bool {
     figure.zip(limit).is_none_or(|(figure, limit)| figure <= limit)
 }
 
-/// Whether more processes brought more IOPS, unless it is sure that they hardly did.
+/// Whether more processes brought more IOPS; false only if it is certain that they hardly did.
 pub(crate) fn grew(before: &Point, after: &Point) -> bool {
     let (low, high) = (before.iops(), after.iops());
     let best = (high.mean + high.half_width) / (low.mean - low.half_width).max(f64::MIN_POSITIVE) - 1.0;
@@ -244,7 +245,7 @@ mod tests {
         Measured { mean_ms, iops: f64::from(processes) * 1000.0 / mean_ms, requests: 1000, ..Measured::default() }
     }
 
-    /// Runs a sweep against a storage; the points that it tried, in their order.
+    /// Runs a sweep against a simulated storage; returns the points that it tried, in order.
     fn played(sweep: &mut Sweep, mean_ms: impl Fn(u32, u32) -> f64) -> Vec<u32> {
         let mut tried = Vec::new();
         while let Some(load) = sweep.next_load() {
@@ -286,8 +287,9 @@ mod tests {
         assert_eq!((knee.processes, sweep.repeats_of(36)), (36, 3));
     }
 
-    /// A hundred servers of 1 ms: from 100 processes on IOPS stand still at 100 000 and response
-    /// time grows. At 160 it is 1.6 ms, so only the growth ends it: 80 → 160 brings 100/80.
+    /// A hundred servers of 1 ms: from 100 processes on IOPS stay at 100 000 and response time
+    /// grows. At 160 it is 1.6 ms, so only the lack of growth ends the climb: 80 → 160 brings
+    /// 100/80.
     #[test]
     fn it_ends_where_iops_no_longer_grow() {
         let mut sweep = Sweep::new(plan(vec![1, 10, 20, 40, 80, 160, 200]));
@@ -295,8 +297,8 @@ mod tests {
         assert_eq!((sweep.ended(), tried.last()), (Some(Ended::NoGrowth(200)), Some(&200)));
     }
 
-    /// 5 ms at 10 processes and one batch of 15 ms among them: it is repeated until the mean is
-    /// known or eight were run, and the sweep goes on.
+    /// 5 ms at 10 processes, with one batch of 15 ms: it is repeated until the mean is known or
+    /// eight batches have run, and the sweep continues.
     #[test]
     fn one_noisy_batch_ends_nothing() {
         let mut sweep = Sweep::new(plan(vec![10, 20]));
@@ -309,8 +311,8 @@ mod tests {
         assert_eq!((sweep.repeats_of(10), sweep.repeats_of(20), sweep.ended()), (8, 3, Some(Ended::Series)));
     }
 
-    /// The mean is within its limit up to 40 processes, but one request above 5 ms comes at 13 and
-    /// more.
+    /// The mean is within its limit up to 40 processes, but from 13 on one request takes more than
+    /// 5 ms.
     #[test]
     fn a_single_slow_request_breaks_a_limit_of_all() {
         let limits = Limits { average_ms: 10.0, most_ms: Some(5.0) };
@@ -326,7 +328,8 @@ mod tests {
         assert_eq!((knee.processes, knee.most_ms()), (12, Some(4.0)));
     }
 
-    /// Already the lowest load is outside: below it one is sought, and there is none below 4.
+    /// The lowest load is already outside the limits: lower ones are tried, and there is none below
+    /// 4.
     #[test]
     fn a_knee_below_the_first_load_is_found() {
         let mut sweep = Sweep::new(plan(vec![10, 20]));

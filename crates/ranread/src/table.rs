@@ -1,16 +1,16 @@
-//! A sweep as lines of a table of 80 columns.
+//! A sweep as a table of 80 columns.
 
 use crate::point::Point;
 use block::Span;
 use report::text;
 
-/// The heads of the columns, in two lines.
+/// The column heads, in two lines.
 pub fn sweep_heads() -> &'static str {
     "procs     IOPS      ±  average      ±      p99    p99.9      max    requests\n\
      \x20              %       ms      %       ms       ms       ms"
 }
 
-/// A point.
+/// The line of a point.
 pub fn sweep_line(point: &Point) -> String {
     let (iops, response) = (point.iops(), point.response_ms());
     let part = |half: f64, mean: f64| match point.samples.len() {

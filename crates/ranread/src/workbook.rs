@@ -1,6 +1,6 @@
-//! The original's spreadsheet: what the storage is on one sheet, and on the other the seven columns
-//! with their chart, IOPS as columns on the right and response time as a line on the left, over
-//! processes.
+//! The original's spreadsheet: the specification of the storage on one sheet, and on the other the
+//! seven columns with their chart: IOPS as columns on the right axis and response time as a line on
+//! the left, over processes.
 
 use crate::batch::Batch;
 use crate::export::{CLASSIC, day_and_time};
@@ -8,16 +8,16 @@ use crate::grammar::Effort;
 use report::text;
 use report::workbook::{Chart, Sheet, SheetValue, Workbook};
 
-/// What the specification sheet always has; what nobody told of is left open.
+/// Lines that the specification sheet always has; unknown ones are empty.
 const SPECIFIED: [&str; 5] = ["Array", "Server", "Database", "Virtual machine", "Memory"];
 
-/// The columns that the chart is of.
+/// The columns of the chart.
 const PROCESSES: usize = 4;
 const RESPONSE: usize = 5;
 const IOPS: usize = 6;
 
-/// The workbook of these batches, with what was told of the storage. Batches of the same load are
-/// one row with the mean of their figures, of the time of the first; rows stand in the order of
+/// The workbook of these batches, with the given specification of the storage. Batches of the same
+/// load are one row with their mean figures and the time of the first; rows are in order of
 /// processes.
 pub fn workbook(batches: &[Batch], told: &[(String, String)]) -> Workbook {
     let loads = loads(batches);
@@ -50,7 +50,7 @@ pub fn workbook(batches: &[Batch], told: &[(String, String)]) -> Workbook {
     }
 }
 
-/// What was told, and the lines that are open.
+/// The given lines, and the empty ones.
 fn storage(told: &[(String, String)]) -> Vec<Vec<SheetValue>> {
     let line =
         |(name, words): &(String, String)| vec![SheetValue::from(name.as_str()), SheetValue::from(words.as_str())];

@@ -1,10 +1,9 @@
-//! Sweeps in virtual time on devices whose knee theory knows.
+//! Sweeps in virtual time on devices whose knee is known from theory.
 //!
-//! `c` servers that hold each request for `s` milliseconds do at most `c / s` requests a
-//! millisecond. With `P` processes at depth 1 there are `P` requests in the system at all times, so
-//! by Little's law their mean response time is `s` up to `P = c` and `P × s / c` beyond. A limit of
-//! `R` ms on the mean is kept up to `P = R × c / s`. What a request holds its server for may be
-//! drawn: then this is so of its mean.
+//! `c` servers that are busy with each request for `s` milliseconds do at most `c / s` requests per
+//! millisecond. With `P` processes at depth 1 there are always `P` requests in the system, so by
+//! Little's law their mean response time is `s` up to `P = c` and `P × s / c` beyond. It is within
+//! a limit of `R` ms up to `P = R × c / s`. If service times are random, this holds for their mean.
 
 use array::{DeviceSpec, Flash, Model, ParallelServers, VirtualClock};
 use block::{Bytes, Span};
@@ -59,7 +58,7 @@ fn plan(average_ms: f64) -> SweepPlan {
     }
 }
 
-/// 16 servers of 1 ms each: 2 ms are kept up to 32 processes, to the process.
+/// 16 servers of 1 ms each: the limit of 2 ms holds up to exactly 32 processes.
 #[test]
 fn the_knee_of_fixed_servers_is_found_to_the_process() {
     let servers = ParallelServers { servers: 16, service: Span::from_millis(1), ..ParallelServers::default() };
@@ -69,15 +68,16 @@ fn the_knee_of_fixed_servers_is_found_to_the_process() {
     let points = sweep.points();
     let found = knee(&points, plan(2.0).limits).expect("a load is inside");
     assert_eq!(found.processes, 32, "{:?}", points.iter().map(|point| point.processes).collect::<Vec<_>>());
-    // 16 requests a millisecond; those under way when the second is over end up to 2 ms later.
+    // 16 requests per millisecond; those in flight at the end of the second take up to 2 ms more.
     assert!((found.iops().mean / 16_000.0 - 1.0).abs() < 0.003, "{:?}", found.iops());
 }
 
-/// Eight channels of flash, of which each request draws one at random, as its place does: those
-/// that meet wait. The closed network of P requests over c equal channels with fixed service has a
-/// throughput between `c P / (P + c − 1)` a service time, which exponential service would have, and
-/// `min(P, c)`. Its knee for a seed is compared with that of a long run, in which 15 times as many
-/// requests leave hardly any chance. `cargo xtask soak tools` plays a hundred seeds.
+/// Eight channels of flash; each request goes to a random one, depending on its offset, and
+/// requests to the same channel wait. The closed network of P requests over c equal channels with
+/// fixed service has a throughput between `c P / (P + c − 1)` per service time, which exponential
+/// service would have, and `min(P, c)`. The knee for one seed is compared with that of a long run,
+/// in which 15 times as many requests leave hardly any randomness. `cargo xtask soak tools` runs a
+/// hundred seeds.
 #[test]
 fn the_knee_is_found_within_five_percent_for_95_percent_of_seeds() {
     let flash = Flash {

@@ -18,8 +18,8 @@ use std::path::PathBuf;
 ///
 /// From runs of the results database (fio, orion, ranread and plans, at several depths, block sizes
 /// and mixes), or from a short ladder that is run on a file or device now. Every third point is
-/// held out; what is fitted to the others is written as a file that simulate --array takes, each
-/// figure with its source. Exit code 1: the mean error of IOPS on the points held out is above
+/// held out; the model that is fitted to the others is written as a file for simulate --array, with
+/// the source of each figure. Exit code 1: the mean error of IOPS on the points held out is above
 /// --within.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("from").args(["runs", "place"]).required(true)))]
@@ -28,29 +28,29 @@ pub struct Calibrate {
     #[arg(long = "run", value_name = "RUN[,RUN…]", value_delimiter = ',')]
     runs: Vec<String>,
     /// A file or device to run a ladder of random reads on: 4 KiB and 64 KiB, depths 1 to 32; a
-    /// file that is not there is made, and removed afterwards
+    /// file that does not exist is created, and removed afterwards
     #[arg(long, value_name = "FILE")]
     place: Option<PathBuf>,
-    /// With --place: how large the file is made
+    /// With --place: size of a file that is created
     #[arg(long, value_name = "SIZE", value_parser = play::size, default_value = "1GiB", requires = "place")]
     size: Bytes,
-    /// With --place: how often the ladder is run; of each point the median counts
+    /// With --place: how often the ladder is run; the median of each point counts
     #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100), requires = "place")]
     rounds: u32,
-    /// With --place: seconds of each of its points
+    /// With --place: length of each of its points in seconds
     #[arg(long, value_name = "S", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=3600), requires = "place")]
     seconds: u32,
-    /// With --place: write too, where the file is made by this command
+    /// With --place: write too, if the file is created by this command
     #[arg(long, requires = "place")]
     writes: bool,
-    /// Fit this kind of model alone: flash, parallel-servers or host; the one that fits best of all
-    /// unless set
+    /// Fit only this kind of model: flash, parallel-servers or host; default: the one that fits
+    /// best
     #[arg(long, value_name = "KIND", value_parser = shape)]
     model: Option<CalibrationShape>,
-    /// The most that the mean error on the points held out may be, in percent
+    /// Maximum mean error on the points held out, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=1000))]
     within: u32,
-    /// The array's file
+    /// The file of the array
     #[arg(short, long, value_name = "FILE", default_value = "calibrated.toml")]
     output: PathBuf,
     /// Where the page goes

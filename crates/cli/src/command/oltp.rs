@@ -16,12 +16,12 @@ use clap::Parser as _;
 use std::num::NonZeroUsize;
 use std::path::PathBuf;
 
-/// Put an order-entry load on a real database, and say what users feel and what limited it
+/// Run an order-entry load on a real database, and report response times and the limiter
 ///
-/// setup makes and loads eleven tables, run lets users place orders, sweep looks for the number of
-/// users from which on more bring little, check proves the database's contents, drop removes what
-/// setup made, calibrate holds users in virtual time against kept runs. Called as charbench it
-/// takes that tool's options. docs/oltp.md says what is measured.
+/// setup creates and loads eleven tables, run lets users place orders, sweep finds the number of
+/// users from which on more bring little, check verifies the contents of the database, drop removes
+/// what setup made, and calibrate compares users in virtual time with kept runs. Called as
+/// charbench it takes that tool's options. docs/oltp.md says what is measured.
 #[derive(clap::Args)]
 pub struct Oltp {
     #[command(subcommand)]
@@ -41,88 +41,88 @@ enum What {
 /// Which database.
 #[derive(clap::Args, Clone)]
 struct Which {
-    /// The database: sqlite:PATH, postgres://USER@HOST/DATABASE (passwords are PGPASSWORD's or
-    /// ~/.pgpass's), mysql://USER@HOST/DATABASE for MariaDB (MYSQL_PWD), or private:FOLDER, a
-    /// PostgreSQL server of its own that is started there and ends with the command
+    /// The database: sqlite:PATH, postgres://USER@HOST/DATABASE (password from PGPASSWORD or
+    /// ~/.pgpass), mysql://USER@HOST/DATABASE for MariaDB (MYSQL_PWD), or private:FOLDER, a
+    /// PostgreSQL server that is started in that folder and stopped at the end
     #[arg(long, value_name = "NAME", conflicts_with = "directory")]
     database: Option<String>,
-    /// A folder for orders.sqlite, where no database is named
+    /// A folder for orders.sqlite, if no database is named
     #[arg(long, value_name = "DIR", default_value = ".")]
     directory: PathBuf,
 }
 
-/// Make the tables and load them
+/// Create and load the tables
 #[derive(clap::Args)]
 struct Setup {
     #[command(flatten)]
     which: Which,
-    /// How large: 1 has a million customers
+    /// Scale: 1 has a million customers
     #[arg(long, value_name = "N", default_value = "0.1", value_parser = scale)]
     scale: SchemaScale,
     /// Products; each is stored in about 900 warehouses
     #[arg(long, value_name = "N", default_value_t = 1000, value_parser = clap::value_parser!(u64).range(1..=1_000_000))]
     products: u64,
-    /// Which indexes
+    /// Which indexes to create
     #[arg(long, value_name = "WHICH", default_value = "all", value_parser = ["all", "primary", "none"])]
     indexes: String,
-    /// Connections that load at once, where there can be several; as many as processors
+    /// Connections that load in parallel, where the database allows it; default: one per processor
     #[arg(long, value_name = "N", value_parser = jobs)]
     jobs: Option<NonZeroUsize>,
-    /// The seed of all data: the same one makes the same rows
+    /// The seed of all data: the same seed makes the same rows
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
 }
 
-/// What users do, however many there are.
+/// What each user does.
 #[derive(clap::Args, Clone)]
 struct Work {
     #[command(flatten)]
     which: Which,
-    /// How long it is measured, in seconds
+    /// Length of the measurement, in seconds
     #[arg(long, value_name = "S", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=604_800))]
     time: u64,
-    /// How long users work before that, in seconds: less than 60 makes transactions a minute too
-    /// few
+    /// Length of the warm-up before it, in seconds; with less than 60, transactions per minute are
+    /// too low
     #[arg(long, value_name = "S", default_value_t = 60, value_parser = clap::value_parser!(u64).range(0..=86_400))]
     warm_up: u64,
-    /// How often each transaction is done: v2, v1 or as in NCR=15,BP=50
+    /// Weights of the transactions: v2, v1 or a list such as NCR=15,BP=50
     #[arg(long, value_name = "WEIGHTS", default_value = "v2", value_parser = mix)]
     weights: TransactionMix,
-    /// Do the three queries of managers too (SQ, WQ, WA), which the published sets leave out
+    /// Run the three manager queries too (SQ, WQ, WA), which the published sets leave out
     #[arg(long)]
     queries: bool,
-    /// Leave transactions out, as in SQ,WQ,WA
+    /// Leave transactions out, such as SQ,WQ,WA
     #[arg(long, value_name = "NAMES", default_value = "")]
     disable: String,
-    /// How a transaction is asked for: by single statements, or by one call of a procedure
+    /// Run a transaction by single statements, or by one call of a procedure
     #[arg(long, value_name = "HOW", default_value = "statements", value_parser = ["statements", "procedures"])]
     calls: String,
-    /// How a server keeps transactions apart
+    /// Isolation level of transactions
     #[arg(long, value_name = "LEVEL", default_value = "read-committed", value_parser = ["read-committed", "repeatable-read", "serializable"])]
     isolation: String,
-    /// Draw some customers and products more often than others: Zipf's exponent, as in 1.1; all
-    /// alike unless set
+    /// Draw some customers and products more often than others: Zipf's exponent, such as 1.1;
+    /// default: all alike
     #[arg(long, value_name = "THETA", value_parser = skew)]
     skew: Option<f64>,
-    /// How long users think inside a transaction, in milliseconds, as in 100-200
+    /// Think time within a transaction, in milliseconds, such as 100-200
     #[arg(long, value_name = "MS", default_value = "0", value_parser = range)]
     think: (i64, i64),
-    /// How long they think between transactions
+    /// Think time between transactions
     #[arg(long, value_name = "MS", default_value = "0", value_parser = range)]
     think_between: (i64, i64),
-    /// The database's own cache: of SQLite that of each connection, 2MiB unless set, of
-    /// private:FOLDER shared_buffers, 128MiB unless set; another server has its own
+    /// The database's own cache: for SQLite that of each connection (default 2MiB), for
+    /// private:FOLDER shared_buffers (default 128MiB); other servers have their own setting
     #[arg(long, value_name = "SIZE", value_parser = size)]
     buffers: Option<Bytes>,
     /// Limit the memory of private:FOLDER, page cache included, so that it has to read from storage
     /// (root, cgroups)
     #[arg(long, value_name = "SIZE", value_parser = size)]
     memory: Option<Bytes>,
-    /// The seed of all chance
+    /// The seed of all random numbers
     #[arg(long, value_name = "N", default_value_t = 1)]
     seed: u64,
     /// The date of all new rows, in seconds since 1970 (UTC), so that the same work makes the same
-    /// rows; now unless set
+    /// rows; default: now
     #[arg(long, value_name = "S", value_parser = clap::value_parser!(i64).range(0..=4_102_444_800))]
     date: Option<i64>,
     /// Write a page
@@ -130,73 +130,72 @@ struct Work {
     output: Option<PathBuf>,
 }
 
-/// Let users work, and tell what they felt
+/// Run users and report what they experienced
 #[derive(clap::Args)]
 struct Run {
     #[command(flatten)]
     work: Work,
-    /// How many users, a connection each
+    /// Number of users, with one connection each
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=4096))]
     users: u32,
-    /// Transactions due in a second, all users together; response times count from when each was
+    /// Transactions due per second, for all users together; response times count from when each was
     /// due
     #[arg(long, value_name = "TPS", value_parser = rate)]
     rate: Option<f64>,
-    /// End after so many transactions of all users together, if they are done before the time;
-    /// nothing is left unmeasured
+    /// End after this many transactions of all users together, if that is before the time is over;
+    /// there is no warm-up
     #[arg(long, value_name = "N", conflicts_with = "warm_up", value_parser = clap::value_parser!(u64).range(1..))]
     transactions: Option<u64>,
     /// Print a line each second with these columns: users, tpm, tps, errs, resp, vresp, trans
     #[arg(long, value_name = "COLUMNS", value_parser = columns)]
     columns: Option<Columns>,
-    /// Write the window second by second: users, host, devices and database beside each other
+    /// Write the window second by second as CSV: users, host, devices and database side by side
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
     /// Write results.xml
     #[arg(long, value_name = "FILE")]
     xml: Option<PathBuf>,
-    /// A comment for it
+    /// A comment for results.xml
     #[arg(long, value_name = "TEXT", default_value = "")]
     comment: String,
-    /// In virtual time on an array that one does not have, without a database: a name of
-    /// `seawall arrays list`, or a file
+    /// In virtual time on a simulated array, without a database: a name of `seawall arrays list`,
+    /// or a file
     #[arg(long, value_name = "NAME|FILE", conflicts_with_all = ["database", "directory"])]
     array: Option<String>,
-    /// With --array: how large the database is; --buffers of it are in memory, 1GiB unless set
+    /// With --array: size of the database; --buffers of it are in memory, 1GiB unless set
     #[arg(long, value_name = "SIZE", value_parser = size, requires = "array")]
     database_size: Option<Bytes>,
-    /// With --array: for how long a transaction keeps a processor of the host
+    /// With --array: processor time of a transaction on the host
     #[arg(long, value_name = "TIME", value_parser = workload::plan::parse_duration, default_value = "1ms", requires = "array")]
     host_time: Span,
-    /// With --array: the tables and indexes, and the size, of the database of a kept run on
-    /// PostgreSQL
+    /// With --array: the tables, indexes and size of the database of a kept run on PostgreSQL
     #[arg(long, value_name = "RUN", requires = "array", conflicts_with = "database_size")]
     like: Option<String>,
-    /// With --array: so many times the pages are read that the buffers lack by what is counted from
-    /// the statements (`oltp calibrate` fits it)
+    /// With --array: multiply the reads of pages that miss in the buffers, as counted from the
+    /// statements, by this (`oltp calibrate` fits it)
     #[arg(long, value_name = "FACTOR", default_value = "1", value_parser = cold, requires = "array")]
     cold: f64,
-    /// With --array: processors of the host
+    /// With --array: number of the host's processors
     #[arg(long, value_name = "N", default_value_t = 4, value_parser = clap::value_parser!(u32).range(1..=4096), requires = "array")]
     processors: u32,
 }
 
-/// Let more and more users work: 1, 2, 4 and so on, until more bring little
+/// Run more and more users: 1, 2, 4 and so on, until more bring little
 #[derive(clap::Args)]
 struct Sweep {
     #[command(flatten)]
     work: Work,
-    /// The most users
+    /// Maximum number of users
     #[arg(long, value_name = "N", default_value_t = 256, value_parser = clap::value_parser!(u32).range(1..=4096))]
     to: u32,
 }
 
-/// Prove references, totals, stock, sequences, and that counted inserts are the rows that came
+/// Verify references, totals, stock, sequences, and that the rows have grown by the counted inserts
 #[derive(clap::Args)]
 struct Check {
     #[command(flatten)]
     which: Which,
-    /// Print a digest of each table's rows: the same rows have the same one
+    /// Print a digest of each table's rows: equal rows have equal digests
     #[arg(long)]
     digests: bool,
 }
@@ -206,12 +205,12 @@ struct Check {
 struct Drop {
     #[command(flatten)]
     which: Which,
-    /// Remove it although a run is under way
+    /// Remove it although a run is in progress
     #[arg(long)]
     force: bool,
 }
 
-/// The command's words, as another command has them.
+/// The command's words, for other commands that run it.
 #[derive(clap::Parser)]
 #[command(no_binary_name = true)]
 struct Words {
@@ -219,12 +218,12 @@ struct Words {
     oltp: Oltp,
 }
 
-/// A command by its words.
+/// Runs the command with these words.
 ///
 /// # Errors
-/// As for `seawall oltp`.
+/// Those of `seawall oltp`.
 pub fn load(words: &[String], memory: &Memory) -> Result<Answer> {
-    // One line of what clap has to say.
+    // Only the first line of clap's message.
     let parsed = Words::try_parse_from(words).map_err(|error| {
         let said = error.to_string();
         anyhow::anyhow!("oltp: {}", said.lines().next().unwrap_or_default().trim_start_matches("error: "))
@@ -233,7 +232,7 @@ pub fn load(words: &[String], memory: &Memory) -> Result<Answer> {
 }
 
 impl Oltp {
-    /// Whether it leaves a run that a label could be said of.
+    /// Whether it keeps a run, which could have labels.
     pub fn keeps_runs(&self) -> bool {
         matches!(self.what, What::Run(_) | What::Sweep(_))
     }
@@ -313,7 +312,7 @@ fn rate(given: &str) -> Result<f64, String> {
     rate.ok_or_else(|| "must be a number of transactions a second from 0.01 to 1000000".into())
 }
 
-/// Milliseconds, one number or the least and the most.
+/// Milliseconds: one number, or the least and the most.
 fn range(given: &str) -> Result<(i64, i64), String> {
     let number = |part: &str| part.parse::<i64>().ok().filter(|ms| (0..=3_600_000).contains(ms));
     let parts = match given.split_once('-') {

@@ -1,7 +1,6 @@
 //! `seawall orion`: the calibration of storage as Orion does it.
 //!
-//! The standard output has what the original prints, and behind it what is ours; notes go to the
-//! standard error.
+//! The standard output has the original's text, followed by ours; notes go to the standard error.
 
 mod field;
 mod matrix;
@@ -32,10 +31,10 @@ pub struct Orion {
     words: Vec<String>,
 }
 
-/// What the points load.
+/// The storage of the points.
 #[derive(Clone, Copy)]
 enum Storage<'a> {
-    /// The volumes that are listed.
+    /// The listed volumes.
     Real,
     /// One device, in virtual time.
     Simulated(&'a Device),
@@ -47,10 +46,10 @@ impl Orion {
     }
 }
 
-/// A test on real storage, by its options.
+/// Runs a test on real storage with these options.
 ///
 /// # Errors
-/// As for `seawall orion`.
+/// Those of `seawall orion`.
 pub fn load(words: &[String], memory: &Memory) -> Result<Answer> {
     answered(words, Storage::Real, memory)
 }
@@ -58,7 +57,7 @@ pub fn load(words: &[String], memory: &Memory) -> Result<Answer> {
 /// `seawall simulate orion`: the same points in virtual time.
 ///
 /// # Errors
-/// As for `seawall orion`; no list of volumes is needed.
+/// Those of `seawall orion`; no list of volumes is needed.
 pub fn simulate(words: &[String], device: &Device, memory: &Memory) -> Result<Answer> {
     answered(words, Storage::Simulated(device), memory)
 }
@@ -98,7 +97,7 @@ fn run(mut ask: Ask, storage: Storage<'_>, memory: &Memory) -> Result<Answer> {
     let mut matrix = Matrix::new(&field, &test, &outputs, &stop, kept);
     let (run, played) = engine::play(&mut matrix, run);
     let Matrix { points, kept, .. } = matrix;
-    // Where nothing was done there is nothing to tell.
+    // If nothing was done there is nothing to report.
     if points.is_empty() && played.is_err() {
         kept.forget();
         outputs.remove(&test);
@@ -110,7 +109,7 @@ fn run(mut ask: Ask, storage: Storage<'_>, memory: &Memory) -> Result<Answer> {
     close(&test, &points, stop.is_asked())
 }
 
-/// The result lines, and the answer.
+/// Prints the result lines; returns the answer.
 fn close(test: &Test, points: &[MeasuredPoint], stopped: bool) -> Result<Answer> {
     terminal::print(&(orion::results(points) + &orion::beyond(test, points)));
     let verdicts = orion::verdicts(&test.proofs(points));

@@ -63,11 +63,11 @@ impl Ramp {
     }
 }
 
-/// Runs a ramp in virtual time over a simulated device that holds `data`; its directories and
-/// devices are places on it.
+/// Runs a ramp in virtual time over a simulated device that holds `data`, whatever directories and
+/// devices it names.
 ///
 /// # Errors
-/// As for `seawall ramp`, and where something is asked that has no sense in virtual time.
+/// Those of `seawall ramp`, and options that make no sense in virtual time.
 pub fn simulate(words: &[String], device: &Device, data: Bytes, memory: &Memory) -> Result<Answer> {
     let invocation = RampInvocation::parse(words, &machine::host_name())?;
     let senseless = [
@@ -81,7 +81,7 @@ pub fn simulate(words: &[String], device: &Device, data: Bytes, memory: &Memory)
     }
     match &invocation.settings {
         Some(settings) => {
-            // Every row says it, wherever it is copied to.
+            // Every row says so, because rows are copied elsewhere.
             let system = format!("{} (simulated)", settings.system);
             let settings = &RampSettings { system, ..settings.clone() };
             ramp_up(&invocation, settings, memory, &|_| Ok(Box::new(SimulatedStorage::new(device, data, settings)?)))
@@ -93,7 +93,7 @@ pub fn simulate(words: &[String], device: &Device, data: Bytes, memory: &Memory)
     }
 }
 
-/// How often it is looked whether a ramp in the background has begun.
+/// How often a ramp in the background is checked for having begun.
 const LOOK: Duration = Duration::from_millis(20);
 
 /// Starts the same ramp without a terminal, and waits until it has begun.
@@ -110,20 +110,20 @@ fn detach(words: &[String], folder: &Path) -> Result<()> {
         .stdin(Stdio::null())
         .stdout(log.try_clone().with_context(|| path.display().to_string())?)
         .stderr(log)
-        // Out of reach of the terminal's signals.
+        // Not reached by the terminal's signals.
         .process_group(0)
         .spawn()
         .context("start the ramp in the background")?;
     let process = child.id();
     let (sender, ended) = channel();
     std::thread::spawn(move || sender.send(child.wait()));
-    // What cannot be run is said here, at the terminal.
+    // Errors at its start are reported here, at the terminal.
     while !Standing::is_begun(folder, process) {
         let Ok(status) = ended.recv_timeout(LOOK) else { continue };
         let status = status.context("the ramp in the background")?;
         let said = std::fs::read_to_string(&path).unwrap_or_default();
         match said.lines().last() {
-            // So short that it is over.
+            // It was so short that it is already over.
             _ if matches!(status.code(), Some(0 | 1)) => break,
             Some(last) => bail!("{}", last.trim_start_matches("seawall: ")),
             None => bail!("the ramp in the background ended at once and said nothing ({status})"),
@@ -188,11 +188,11 @@ fn ramp_up(
     ended
 }
 
-/// A ramp under way.
+/// A ramp in progress.
 struct Ramping<'a> {
     settings: &'a RampSettings,
     criteria: Criteria,
-    /// What each run asks for.
+    /// The load of each run.
     loads: Vec<RampLoad>,
     storage: Box<dyn Storage>,
     outputs: Outputs,
@@ -208,7 +208,7 @@ struct Ramping<'a> {
 impl Scene for Ramping<'_> {
     type Error = anyhow::Error;
 
-    /// The runs alone: what lies between them is no part of the ramp.
+    /// Time of the runs only; pauses between them are not part of the ramp.
     fn now(&self) -> Time {
         self.runs.iter().fold(Time::ZERO, |time, run| time + run.elapsed)
     }
@@ -242,7 +242,7 @@ impl Ramping<'_> {
         Ok(())
     }
 
-    /// Plays one run, counted from 1, or the warm-up; an error where it did not come to its end.
+    /// Plays one run, counted from 1, or the warm-up; an error if it did not reach its end.
     fn one(&mut self, count: usize, setup: &RunSetup, run: u64, name: &str) -> Result<RunOutcome> {
         let (load, constants) = (&self.loads[count.saturating_sub(1)], &self.settings.constants);
         let standing = &mut self.standing;
@@ -259,7 +259,7 @@ impl Ramping<'_> {
         Ok(outcome)
     }
 
-    /// Adds a run to the tables, says how it was, and keeps it.
+    /// Adds a run to the tables, prints its result, and keeps it.
     fn keep(&mut self, number: u64, outcome: RunOutcome, run: &mut Run) -> Result<()> {
         let mut row = RampRow::of(number, &outcome, self.settings);
         let (verdict, judgements) = self.criteria.judge(&row, &self.settings.constants);
@@ -290,13 +290,13 @@ impl Ramping<'_> {
     }
 }
 
-/// A ramp that was not played to its first run.
+/// A ramp that ended before its first run.
 fn cut_short(mut run: Run) -> Run {
     run.identity.state = State::CutShort;
     run
 }
 
-/// Says the verdict on the whole and where all of it is.
+/// Prints the overall verdict and the names of the files.
 fn ended(outputs: &Outputs, verdict: &str, worst: Option<Outcome>, kept: Option<(PathBuf, i64)>) -> Result<Answer> {
     terminal::line(&format!("\nverdict   {verdict}"));
     for (name, file) in [("summary", "summary.csv"), ("page", "page.html")] {
@@ -312,14 +312,14 @@ fn ended(outputs: &Outputs, verdict: &str, worst: Option<Outcome>, kept: Option<
     }
 }
 
-/// On all runs together.
+/// The verdict on all runs together.
 fn verdict(rows: &[RampRow], worst: Option<Outcome>) -> String {
     let (runs, passed) = (rows.len(), rows.iter().filter(|row| row.verdict == "pass").count());
     let verdict = worst.map_or("cannot say".into(), |worst| worst.to_string());
     format!("{verdict}, {passed} of {runs} runs passed")
 }
 
-/// The ramp before its first run, as it is kept.
+/// The ramp before its first run, as a kept run.
 fn begun(settings: &RampSettings, storage: &dyn Storage, started_unix_ms: u64) -> Run {
     let ladder = format!("ramp {} to {} IOPS", settings.ladder.min, settings.ladder.max);
     let title = if settings.comment.is_empty() { ladder } else { format!("{ladder}: {}", settings.comment) };
@@ -338,15 +338,15 @@ fn begun(settings: &RampSettings, storage: &dyn Storage, started_unix_ms: u64) -
     run
 }
 
-/// The heads of the columns of [`line()`], in two lines.
+/// The column heads of [`line()`], in two lines.
 const HEADS: &str = concat!(
     "run  asked   read  write  cycle    WIJ  write   read    p99\n",
     "      IOPS   IOPS   IOPS      s      s     ms     ms     ms"
 );
 
-/// A run in a line of 80 characters.
+/// A run as a line of 80 characters.
 fn line(row: &RampRow) -> String {
-    // Nothing took 0 s: there was no cycle.
+    // Without a cycle there are no times, not times of 0 s.
     let cycle = |span: Span| if row.cycles > 0 { four(span.as_secs_f64()) } else { "-".to_owned() };
     let stamp = if row.comparable { "" } else { ", not comparable" };
     format!(
@@ -376,10 +376,10 @@ fn four(value: f64) -> String {
     format!("{value:.decimals$}")
 }
 
-/// What a reader of the row should know beside it.
+/// Remarks on a row for the reader.
 fn remarks(row: &RampRow) -> Vec<String> {
     let mut found = Vec::new();
-    // More of them are in the verdict.
+    // More missing reads are in the verdict.
     if row.reads_missed > 0 && row.never_made() <= Criteria::NEVER_MADE_MOST {
         found.push(format!(
             "{} reads were due and never made: storage or this host could not keep up",
@@ -396,7 +396,7 @@ fn remarks(row: &RampRow) -> Vec<String> {
     found
 }
 
-/// An error where a results database cannot be kept: now, and not after hours.
+/// Fails if a results database cannot be used: now, and not after hours.
 fn can_keep(path: &Path) -> Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     if !folder.is_dir() {
@@ -419,7 +419,7 @@ fn criteria(given: &str) -> Result<Criteria> {
     Ok(Criteria::read(&text, given)?)
 }
 
-/// What the reader must know.
+/// Notes for the reader.
 fn notes(settings: &RampSettings, storage: &dyn Storage) -> Vec<String> {
     let mut notes = vec![length(settings)];
     notes.extend(not_comparable(settings));
@@ -437,7 +437,7 @@ fn notes(settings: &RampSettings, storage: &dyn Storage) -> Vec<String> {
     notes
 }
 
-/// How long it will take. A user of fio takes the number for seconds.
+/// How long it will take. Users of fio expect seconds.
 fn length(settings: &RampSettings) -> String {
     // The warm-up is a nanosecond longer than a cycle.
     let said = |span: Span| Span::from_millis(span.as_nanos() / 1_000_000).spoken();
@@ -448,7 +448,7 @@ fn length(settings: &RampSettings) -> String {
     format!("{runs}{warm_up}, {} in all; a number without a unit at --runtime is minutes", said(settings.total()))
 }
 
-/// What an advice from this ramp's folder needs to know.
+/// What `advise` needs to know about this ramp.
 fn about(settings: &RampSettings, storage: &dyn Storage) -> Vec<String> {
     let cycle = settings.constants.cycle.as_nanos() / 1_000_000;
     vec![format!("{}{}", demand::USED, storage.size().0), format!("{}{cycle}", demand::CYCLE)]

@@ -1,7 +1,7 @@
 //! `seawall ranread`: the random-read test of a database's storage, and its sweep to a knee.
 //!
-//! The standard output has the classic text to the byte; what the original does not say goes to the
-//! standard error.
+//! The standard output has the classic text byte for byte; what the original does not report goes
+//! to the standard error.
 
 mod batch;
 mod course;
@@ -34,10 +34,10 @@ pub struct Ranread {
     words: Vec<String>,
 }
 
-/// What processes load.
+/// The storage of the processes.
 #[derive(Clone, Copy)]
 enum Storage<'a> {
-    /// What was named.
+    /// The named targets.
     Real,
     /// One device, in virtual time.
     Simulated(&'a Device),
@@ -49,10 +49,10 @@ impl Ranread {
     }
 }
 
-/// A command on real storage, by its words.
+/// Runs a command on real storage with these words.
 ///
 /// # Errors
-/// As for `seawall ranread`.
+/// Those of `seawall ranread`.
 pub fn load(words: &[String], memory: &Memory) -> Result<Answer> {
     let command = ranread::parse(&placed(words)?)?;
     if !matches!(command, Command::Run(_) | Command::Sweep(_)) {
@@ -75,7 +75,7 @@ pub fn load(words: &[String], memory: &Memory) -> Result<Answer> {
     }
 }
 
-/// The words with a server, `--database URL`, where a directory would stand: behind the command.
+/// The words with the server of `--database URL` in the place of a directory: after the command.
 fn placed(words: &[String]) -> Result<Vec<String>> {
     let Some(at) = words.iter().position(|word| word == "--database" || word.starts_with("--database=")) else {
         return Ok(words.to_vec());
@@ -88,7 +88,7 @@ fn placed(words: &[String]) -> Result<Vec<String>> {
         None => bail!("--database: needs a server, as in postgres://USER@HOST/DATABASE"),
     };
     if !relation::is_relation(&url) {
-        // What was typed is not repeated: a password may be in it.
+        // The value is not printed, because it may contain a password.
         bail!("--database: must be postgres://USER@HOST/DATABASE or private:FOLDER");
     }
     rest.insert(rest.len().min(1), url);
@@ -98,7 +98,7 @@ fn placed(words: &[String]) -> Result<Vec<String>> {
 /// `seawall simulate ranread`: the same loads in virtual time.
 ///
 /// # Errors
-/// As for `seawall ranread`, and where nothing is loaded.
+/// Those of `seawall ranread`, and a command that loads nothing.
 pub fn simulate(words: &[String], device: &Device, memory: &Memory) -> Result<Answer> {
     terminal::complain(&format!("in virtual time, on: {device}"));
     match ranread::parse(words)? {
@@ -123,8 +123,7 @@ fn run_once(ask: RunAsk, storage: Storage<'_>, memory: &Memory) -> Result<Answer
         .as_ref()
         .and_then(|(_, measured)| ask.limits.map(|limits| ranread::judge_batch(measured, ask.processes, limits)));
     let unsure = field.cannot_say();
-    // One that another shell stopped, or that failed, is not what was asked for: it is kept as cut
-    // short, without a verdict.
+    // A batch that another shell stopped, or that failed, is kept as cut short, without a verdict.
     course::end(run, kept, judged.as_deref().unwrap_or(&[]), unsure.clone(), None);
     if played.is_err() {
         terminal::print("\n");
@@ -150,7 +149,7 @@ fn run_once(ask: RunAsk, storage: Storage<'_>, memory: &Memory) -> Result<Answer
 
 /// One batch.
 struct Once {
-    /// How many processes it has, until it is played.
+    /// Number of its processes, until it is played.
     processes: Option<u32>,
     taken: Option<(Batch, Measured)>,
 }
@@ -165,7 +164,7 @@ impl Loads for Once {
     }
 }
 
-/// Says the answers, a line each, and the worst of them.
+/// Prints the findings, one line each; returns the worst.
 fn verdict(findings: &[Finding]) -> Result<Answer> {
     for Finding { question, outcome, because } in findings {
         terminal::line(&format!("{outcome}: {question}"));
@@ -178,7 +177,7 @@ fn verdict(findings: &[Finding]) -> Result<Answer> {
     }
 }
 
-/// Forgets all rows.
+/// Deletes all rows.
 fn reset(memory: &Memory) -> Result<Answer> {
     if let Some(process) = marks::running().first() {
         bail!("reset: process {process} runs a batch; stop it first");
@@ -225,7 +224,7 @@ fn write(option: &str, path: &str, bytes: &[u8]) -> Result<()> {
     std::fs::write(path, bytes).with_context(|| format!("{option} {path}"))
 }
 
-/// What was told of the storage, and what the machine tells of itself.
+/// The given specification of the storage, with what the machine reports.
 fn sheet_of(told: &[(String, String)], field: &batch::Field<'_>, machine: &Machine) -> Vec<(String, String)> {
     let mut sheet = told.to_vec();
     sheet.extend(field.sheet());
@@ -237,7 +236,7 @@ fn sheet_of(told: &[(String, String)], field: &batch::Field<'_>, machine: &Machi
     sheet
 }
 
-/// Why storage of this size measures a cache on this machine; `None` where it need not.
+/// Why storage of this size measures a cache on this machine; `None` if it does not.
 fn smaller_than_memory(size: Bytes) -> Option<String> {
     let memory = machine::look(None, "").memory;
     (size < memory).then(|| {
@@ -248,5 +247,5 @@ fn smaller_than_memory(size: Bytes) -> Option<String> {
     })
 }
 
-/// How large a file of a simulated device is.
+/// Size of a file of a simulated device.
 const SIMULATED: Bytes = Bytes::gib(100);

@@ -1,25 +1,25 @@
-//! What a cycle writes: blocks that say what they are, in the worker's slab.
+//! The contents of a cycle's writes: self-identifying blocks, in the worker's slab.
 
 use block::Buf;
 use ramp::{BLOCK, BlockIdentity, BlockTarget, BufferContents, Buffers, Recipe};
 use uring::Io;
 
-/// The transaction journal's number among jobs: none that holds data.
+/// The transaction journal's job number, which no data has.
 const STREAM: u64 = u64::MAX;
 
-/// Whose blocks a file holds.
+/// The owner of a file's blocks.
 #[derive(Clone, Copy, Debug)]
 pub struct Owner {
     /// How its directory was filled.
     pub recipe: Recipe,
     /// Its job.
     pub job: u64,
-    /// The job's block at its beginning.
+    /// The number of its first block in the job.
     pub first: u64,
 }
 
-/// The header of a write image journal: says whose it is, what it holds, and how much was made
-/// ready.
+/// The header of a write image journal: its mark, its contents, and how much of it was written
+/// ahead.
 ///
 /// ```text
 ///   0          8        16           24           32
@@ -28,16 +28,16 @@ pub struct Owner {
 pub struct Header {
     /// Blocks that follow, 0 when it is clear.
     pub blocks: u64,
-    /// Which cycle wrote it.
+    /// The cycle that wrote it.
     pub generation: u64,
-    /// Bytes of the journal that were written once ahead.
+    /// Bytes of the journal that were written once in advance.
     pub ready: u64,
 }
 
 impl Header {
     const MAGIC: &[u8; 8] = b"SeawallJ";
 
-    /// Puts it into a block.
+    /// Writes it into a block.
     pub fn write(&self, block: &mut [u8]) {
         block.fill(0);
         block[..8].copy_from_slice(Header::MAGIC);
@@ -46,7 +46,7 @@ impl Header {
         }
     }
 
-    /// The header in a block; `None` when there is none.
+    /// The header in a block; `None` if there is none.
     pub fn read(block: &[u8]) -> Option<Header> {
         let word = |at: usize| Some(u64::from_le_bytes(block.get(at..at + 8)?.try_into().ok()?));
         if block.get(..8)? != Header::MAGIC {
@@ -62,7 +62,7 @@ pub struct SlabBuffers {
     owners: Vec<Owner>,
     /// Bytes of the write image journal.
     wij: u64,
-    /// Tells the cycles of this run from those of others.
+    /// Distinguishes the cycles of this run from those of others.
     base: u64,
 }
 
@@ -98,7 +98,7 @@ impl Buffers for SlabBuffers {
         self.io.take(bytes as u32)
     }
 
-    /// One block at a time: a microsecond or two, as much as a read may wait.
+    /// One block at a time takes a microsecond or two, as long as a read may be delayed.
     fn fill(&mut self, buf: &mut Buf, from: u64, contents: BufferContents<'_>) -> u64 {
         let from = (from * BLOCK) as usize;
         self.io.with_mut(buf, |bytes| self.write(&mut bytes[from..from + BLOCK as usize], contents));

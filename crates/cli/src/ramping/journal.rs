@@ -1,5 +1,5 @@
-//! A place for a journal: a file, made with its space taken ahead or overwritten if it is one of
-//! ours, or a part of a device or an export.
+//! A place for a journal: a file whose space is allocated in advance, an older journal of ours, or
+//! a part of a device or an export.
 
 use super::buffers::Header;
 use crate::dataset::{Consent, Pipe, wipe_edges, words};
@@ -10,11 +10,11 @@ use ramp::BLOCK;
 use std::path::Path;
 use storage::{Contents, LaidOut, LayoutPlan, Permit, PlaceKind};
 
-/// Makes `path`, for which leave was given, a journal of at least `need` bytes.
+/// Makes `path`, which may be written, a journal of at least `need` bytes.
 ///
 /// # Errors
-/// It has no folder or no room, or a stop was asked for: what is there then is made whole by the
-/// next ramp.
+/// It has no folder or no room, or a stop was requested; a partial journal is completed by the next
+/// ramp.
 pub fn prepare_file(option: &str, permit: &Permit, path: &Path, need: u64, stop: &Stop) -> Result<()> {
     let name = || format!("--{option} {}", path.display());
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
@@ -32,8 +32,8 @@ pub fn prepare_file(option: &str, permit: &Permit, path: &Path, need: u64, stop:
             space.available
         );
     }
-    // Blocks that were never written cost more to write than others: once ahead, as in a database
-    // that has run before.
+    // The first write to a block is more expensive than later ones; it is done in advance, as in a
+    // database that has run before.
     let plan = LayoutPlan { len: need, contents: Contents::Zeroes, until_full: false };
     whole(permit.lay_out(plan, &mut || stop.is_asked()).with_context(name)?, &name())
 }
@@ -58,11 +58,11 @@ fn header(pipe: &mut Pipe, at: u64) -> Result<Option<Header>, Fault> {
     pipe.bytes(at, BLOCK).map(|block| Header::read(&block))
 }
 
-/// Writes a part of a device once ahead, unless that was done for an earlier ramp. What tells that
-/// it held something else is taken away.
+/// Writes a part of a device once in advance, unless an earlier ramp did so. Marks of earlier
+/// contents are erased.
 ///
 /// # Errors
-/// It cannot be written, or a stop was asked for: the next ramp writes it from the start.
+/// It cannot be written, or a stop was requested; the next ramp writes it from the start.
 pub fn prepare_part(permit: &Permit, part: Part, consent: &Consent, stop: &Stop) -> Result<()> {
     let place = permit.place();
     if permit.kind() == PlaceKind::Nothing {

@@ -1,5 +1,4 @@
-//! The tables of a ramp: rows are added as runs end, so that what is there stays when a later run
-//! fails.
+//! The tables of a ramp: rows are added as runs end, so that they remain if a later run fails.
 
 use anyhow::{Context as _, Result, bail};
 use ramp::{
@@ -16,7 +15,7 @@ pub struct Outputs {
     pub first_run: u64,
 }
 
-/// An error where there is something else in the folder's place.
+/// Fails if the folder's place is taken by something else.
 pub fn must_be_a_folder(folder: &Path) -> Result<()> {
     if folder.exists() && !folder.is_dir() {
         bail!("--output: {} is a file; name a folder", folder.display());
@@ -25,7 +24,7 @@ pub fn must_be_a_folder(folder: &Path) -> Result<()> {
 }
 
 impl Outputs {
-    /// Makes the folder, and reads where an earlier ramp ended: numbers go on.
+    /// Creates the folder, and finds the last run of an earlier ramp: numbers continue.
     pub fn open(folder: &str) -> Result<Outputs> {
         let folder = PathBuf::from(folder);
         must_be_a_folder(&folder)?;
@@ -50,7 +49,7 @@ impl Outputs {
         &self.folder
     }
 
-    /// Says what the ramp is about: lines for a later reader of its tables.
+    /// Records facts about the ramp, for later readers of its tables.
     pub fn about(&self, lines: &[String]) -> Result<()> {
         let path = self.folder.join("about.txt");
         std::fs::write(&path, lines.join("\n") + "\n").with_context(|| path.display().to_string())

@@ -1,28 +1,29 @@
-//! Several kinds of storage as one target: each object's requests go to the storage that it is on.
+//! Several kinds of storage as one target: requests go to the storage of their object.
 
 use block::{Bytes, Completion, ObjectId, OpKind, Request, Submitted, Target, Ticket, Time, Traits, Wakeup};
 
-/// Storage, and the objects on it by their numbers outside: the first is its object 0, and so on.
+/// Storage, and the outside numbers of its objects 0, 1 and so on.
 pub struct Road {
     /// The storage.
     pub target: Box<dyn Target>,
-    /// The numbers outside.
+    /// The outside numbers.
     pub objects: Vec<ObjectId>,
-    /// Whether it can be flushed. What cannot holds nothing back, and flushing it ends at once.
+    /// Whether it can be flushed. Storage that cannot has nothing to flush, and a flush completes
+    /// at once.
     pub flushes: bool,
 }
 
-/// All of them.
+/// All kinds of storage.
 pub struct Routes {
     roads: Vec<Road>,
-    /// Where the object of each number is: the road, and its number there.
+    /// For each object the storage, and the number there.
     places: Vec<(usize, ObjectId)>,
     flushed: Vec<Completion>,
     scratch: Vec<Completion>,
 }
 
 impl Routes {
-    /// Joins them. Together their objects are numbered from 0 on, without gaps.
+    /// Combines them. Their objects have consecutive numbers from 0.
     pub fn new(roads: Vec<Road>) -> Routes {
         let count = roads.iter().map(|road| road.objects.len()).sum();
         let mut places = vec![(0, ObjectId(0)); count];
@@ -80,7 +81,7 @@ impl Target for Routes {
         self.roads.iter().map(|road| road.target.next_wakeup()).fold(Wakeup::Idle, Wakeup::sooner)
     }
 
-    /// A ticket does not tell whose it is; nobody here cancels.
+    /// A ticket does not identify its storage; nothing is cancelled here.
     fn cancel(&mut self, _now: Time, _ticket: Ticket) {}
 }
 
@@ -90,8 +91,8 @@ mod tests {
     use block::Op;
     use storage::local::NullTarget;
 
-    /// Three objects on two kinds of storage: each completion comes back with the number that it
-    /// was asked under, and what cannot be flushed is flushed at once.
+    /// Three objects on two kinds of storage: each completion has the number of its request, and
+    /// storage that cannot be flushed completes a flush at once.
     #[test]
     fn objects_keep_their_numbers() {
         let road = |size, objects: &[u32], flushes| Road {

@@ -19,10 +19,10 @@ use workload::plan::Device;
 
 /// The whole device.
 const DEVICE: ObjectId = ObjectId(0);
-/// How often a run is looked at, in its own time.
+/// How often progress is reported, in virtual time.
 const LOOK: Span = Span::from_secs(10);
 
-/// A device, and what is where on it. It goes on from run to run, as a real one does.
+/// A device, and the layout on it. It is kept from run to run, like a real one.
 pub struct SimulatedStorage {
     clock: VirtualClock,
     hub: Hub<Box<dyn Target>>,

@@ -1,5 +1,4 @@
-//! Everything that a ramp touches, numbered: files and devices of data first, then what journals
-//! are on.
+//! All files and devices of a ramp, numbered: first those with data, then those with journals.
 
 use super::buffers::Owner;
 use super::journal::{self, Part};
@@ -11,7 +10,7 @@ use ramp::{BLOCK, DataFile, Dataset, Label, Spot};
 use std::path::Path;
 use storage::{Intent, Permit, PlaceKind};
 
-/// Something with blocks.
+/// A file or device.
 struct Site {
     permit: Permit,
     size: u64,
@@ -19,7 +18,7 @@ struct Site {
     free: u64,
 }
 
-/// All of them. A site's place in the row is its object's number.
+/// All of them. A site's index is its object's number.
 #[derive(Default)]
 pub struct Sites {
     all: Vec<Site>,
@@ -32,7 +31,7 @@ impl Sites {
     /// Adds the files of a directory.
     ///
     /// # Errors
-    /// One of them may not be written, or is not what dgen put there.
+    /// One of them may not be written, or was not filled by dgen.
     pub fn add_directory(&mut self, found: &Found, consent: &Consent) -> Result<()> {
         self.names.push(found.folder.display().to_string());
         for (job, index, path, blocks) in found.files.iter().filter(|(.., blocks)| *blocks > 0) {
@@ -45,10 +44,10 @@ impl Sites {
         Ok(())
     }
 
-    /// Adds a device that was filled.
+    /// Adds a filled device.
     ///
     /// # Errors
-    /// It was not, or it is used by something else.
+    /// It is not filled, or it is in use.
     pub fn add_device(&mut self, given: &str, consent: &Consent) -> Result<()> {
         let place = dataset::place("device", given)?;
         if self.is_known(&place) {
@@ -72,11 +71,11 @@ impl Sites {
         ObjectId(self.all.len() as u32 - 1)
     }
 
-    /// Finds room for a journal of `need` bytes, behind the data where there is some. Nothing is
+    /// Finds room for a journal of `need` bytes, after the data if there is some. Nothing is
     /// written yet.
     ///
     /// # Errors
-    /// There is too little, or it holds something else.
+    /// There is too little room, or it holds something else.
     pub fn room(&mut self, option: &str, given: &str, need: u64, consent: &Consent) -> Result<Spot> {
         let place = dataset::place(option, given)?;
         if Path::new(given).is_dir() {
@@ -122,7 +121,7 @@ impl Sites {
         Ok(self.add(permit, size, found.map_or(0, |device| Label::place(device.label.blocks))))
     }
 
-    /// Makes a journal's place ready to be written.
+    /// Prepares a journal's place for writing.
     pub fn prepare(&self, option: &str, spot: Spot, consent: &Consent, stop: &Stop) -> Result<()> {
         let Site { permit, .. } = &self.all[spot.object.0 as usize];
         match permit.path() {
@@ -137,7 +136,7 @@ impl Sites {
         self.all.iter().any(|site| site.permit.place().is_same(place))
     }
 
-    /// Leave to load each object, in order.
+    /// The permits to load each object, in order.
     pub fn permits(&self) -> impl Iterator<Item = &Permit> {
         self.all.iter().map(|site| &site.permit)
     }
@@ -147,12 +146,12 @@ impl Sites {
         &self.data
     }
 
-    /// Whose blocks the data is.
+    /// The owners of the data's blocks.
     pub fn owners(&self) -> &[Owner] {
         &self.owners
     }
 
-    /// What was named: directories and devices.
+    /// The named directories and devices.
     pub fn names(&self) -> String {
         self.names.join(", ")
     }
@@ -168,12 +167,12 @@ impl Sites {
     }
 }
 
-/// Leave to write a journal to `place`.
+/// The permit to write a journal to `place`.
 fn asked(option: &str, place: &Place, consent: &Consent) -> Result<Permit> {
     Permit::ask(place, Intent::Write(consent)).with_context(|| format!("--{option}"))
 }
 
-/// Whether a file is used as a device: it has a label.
+/// Whether a file is used as a device, that is, has a label.
 fn is_labelled_file(path: &Path) -> bool {
     path.is_file() && Device::find(&Place::Path(path.into())).is_ok_and(|device| device.is_some())
 }

@@ -35,8 +35,8 @@ struct MysqlProbe {
     pid_file: Option<PathBuf>,
 }
 
-/// This account's connections to this database, which are the users' and the one that asks, with
-/// their states.
+/// This account's connections to this database, which are the users' and the one that runs this
+/// query, with their states.
 const CONNECTIONS: &str = "SELECT command, COALESCE(state, ''), COUNT(*) FROM information_schema.processlist WHERE db = \
      DATABASE() AND user = SUBSTRING_INDEX(USER(), '@', 1) AND id <> CONNECTION_ID() GROUP BY 1, 2";
 /// The same, with the state `Locked` for those that wait for another transaction's lock.

@@ -1,5 +1,5 @@
-//! The arms as a page: the verdict, transactions of each arm, response times, what the others did,
-//! and a round second by second.
+//! The arms as a page: the verdict, transactions of each arm, response times, what the other
+//! workloads did, and one round second by second.
 
 use super::verdict::beside_verdicts;
 use super::{Beside, BesideArm, Turn};
@@ -10,7 +10,7 @@ use report::text::{millis, thousands};
 use stats::Median;
 use workload::plan::GoalKind;
 
-/// The page; the caller fills in its facts and version.
+/// The page; the caller sets its facts and version.
 pub fn beside_page(beside: &Beside) -> Page {
     let mut page = Page::new(beside.title.clone(), "");
     page.about = beside.about.clone();
@@ -29,7 +29,7 @@ fn places(beside: &Beside) -> Axis {
     Axis::places(beside.arms.iter().map(|arm| arm.name.clone()).collect::<Vec<_>>())
 }
 
-/// The part of an arm's place that a column takes.
+/// The fraction of an arm's place that a column fills.
 const FILLED: f64 = 0.6;
 
 /// Medians as columns, with a dot for each round.
@@ -83,7 +83,7 @@ fn transactions(beside: &Beside) -> Charts {
     }
 }
 
-/// What is to be kept, as a line, and in words: in the chart they would stand on a column.
+/// The goal as a line, explained in words, because a label in the chart would cover a column.
 fn bound(beside: &Beside) -> Option<(Threshold, String)> {
     let goal = beside.goals.iter().find(|goal| goal.kind == GoalKind::Kept)?;
     let baseline = &beside.arms[goal.baseline];
@@ -145,7 +145,7 @@ fn others(beside: &Beside) -> Charts {
     }
 }
 
-/// The first round that every arm has played.
+/// The first round in which every arm was played.
 fn seconds(beside: &Beside) -> Charts {
     let rounds = beside.arms.iter().map(|arm| arm.turns.len()).max().unwrap_or(0);
     let whole = |round: &usize| beside.arms.iter().all(|arm| matches!(arm.turns.get(*round), Some(Some(_))));
@@ -178,7 +178,7 @@ fn seconds(beside: &Beside) -> Charts {
     }
 }
 
-/// Every turn.
+/// All turns.
 fn turns(beside: &Beside) -> Tables {
     let row = |(round, turn): (usize, &Turn)| {
         let quantile = |part| millis(turn.response.quantile(part)).into();

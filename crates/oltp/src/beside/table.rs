@@ -6,7 +6,7 @@ use report::text::{millis, thousands, wrap};
 use stats::Median;
 
 const COLUMNS: usize = 80;
-/// Width of the column of names.
+/// Width of the name column.
 const NAME: usize = 20;
 
 /// The whole result.
@@ -46,7 +46,7 @@ pub fn beside_table(beside: &Beside) -> String {
     text
 }
 
-/// The ratio of each round.
+/// The ratio of every round.
 fn rounds(beside: &Beside, arm: usize, baseline: usize) -> String {
     let pairs = beside.arms[arm].turns.iter().zip(&beside.arms[baseline].turns);
     let of = |(one, other): (&Option<super::Turn>, &Option<super::Turn>)| {
@@ -57,7 +57,7 @@ fn rounds(beside: &Beside, arm: usize, baseline: usize) -> String {
     hanging(&" ".repeat(NAME), &format!("by round {}", all.join(", ")))
 }
 
-/// `text` behind `first`, its further lines indented as far.
+/// `text` after `first`, with further lines indented alike.
 fn hanging(first: &str, text: &str) -> String {
     let indent = first.chars().count();
     let lines = wrap(text, COLUMNS - indent);

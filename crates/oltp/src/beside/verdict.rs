@@ -1,15 +1,15 @@
-//! What the turns say about the goals.
+//! The results of the goals.
 
 use super::Beside;
 use report::text::thousands;
 use stats::{Median, Outcome, Verdict};
 use workload::plan::{Goal, GoalKind};
 
-/// Turns of the baseline may lie so far apart, the fastest over the slowest, less one; beyond it
+/// The allowed spread of the baseline's turns: the fastest over the slowest, minus one. Above it
 /// the machine itself changed too much.
 const APART: f64 = 0.10;
 
-/// The answers, in the goals' order.
+/// The verdicts, in the order of the goals.
 pub fn beside_verdicts(beside: &Beside) -> Vec<Verdict> {
     beside.goals.iter().map(|goal| verdict(beside, goal)).collect()
 }
@@ -31,7 +31,7 @@ fn question(beside: &Beside, goal: &Goal) -> String {
     }
 }
 
-/// Why nothing can be said of a goal.
+/// Why there is no verdict on a goal.
 fn unsaid(beside: &Beside, goal: &Goal) -> Option<String> {
     let ratio = beside.ratio(goal.arm, goal.baseline);
     let Some(ratio) = ratio.filter(|_| !beside.cut_short) else { return Some("it was ended early".into()) };
@@ -62,7 +62,7 @@ fn unsaid(beside: &Beside, goal: &Goal) -> Option<String> {
             APART * 100.0
         ));
     }
-    // A floor where nothing is lost without it proves nothing.
+    // If nothing is lost without the floor, the floor proves nothing.
     let lost = beside.goals.iter().filter(|other| goal.kind == GoalKind::Kept && other.kind == GoalKind::Lost);
     lost.filter_map(|other| Some((other, beside.ratio(other.arm, other.baseline)?)))
         .find(|(other, left)| left.value >= other.part)
@@ -71,7 +71,7 @@ fn unsaid(beside: &Beside, goal: &Goal) -> Option<String> {
         })
 }
 
-/// The interval decides: where the goal lies within it, more rounds would have to.
+/// Judges by the interval: if the goal lies within it, more rounds are needed.
 fn judged(beside: &Beside, goal: &Goal) -> (Outcome, String) {
     let Some(ratio) = beside.ratio(goal.arm, goal.baseline) else { return (Outcome::CannotSay, String::new()) };
     let because = said(&ratio);
@@ -103,8 +103,8 @@ mod tests {
     use super::super::{BesideArm, Turn};
     use super::*;
 
-    /// Arms with these transactions a minute, round by round; less than 70 % of the first in the
-    /// second, at least 90 % in the third.
+    /// Arms with these transactions per minute, round by round; the second must have less than 70 %
+    /// of the first, the third at least 90 %.
     fn beside(tpm: [&[f64]; 3]) -> Beside {
         let turn = |tpm: &f64| Some(Turn { tpm: *tpm, ..Turn::default() });
         let arm = |(name, tpm): (&str, &[f64])| BesideArm {
@@ -126,8 +126,8 @@ mod tests {
         beside_verdicts(beside).into_iter().map(|verdict| (verdict.outcome, verdict.because)).collect()
     }
 
-    /// 500 of 1000 and 950 of 1000; one round of five below the bound makes it unsure, all of them
-    /// a fail.
+    /// 500 of 1000 and 950 of 1000. If one round of five is below the bound, it cannot be said; if
+    /// all are, it fails.
     #[test]
     fn the_interval_decides() {
         let (half, most) = ([500.0; 5], [980.0; 5]);

@@ -1,4 +1,4 @@
-//! The options of charbench that are known here, and its help, in the layout of the original's.
+//! The options of charbench that are known here, and its help, laid out as the original's.
 
 use std::fmt::Write as _;
 
@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 pub(super) struct CharbenchOption {
     /// As typed, with its dash.
     pub name: &'static str,
-    /// What its value is called; `None` for a switch.
+    /// The name of its value; `None` for a switch.
     pub value: Option<&'static str>,
     /// The option of `seawall oltp run` that takes the same value.
     pub ours: Option<&'static str>,
-    /// What it does.
+    /// Its description.
     help: &'static str,
 }
 

@@ -1,8 +1,8 @@
-//! The procedures in the words of MariaDB.
+//! The procedures in MariaDB's language.
 //!
-//! It has no arrays: a list is text with a comma behind each number, as in `7,8,9,`. What a query
-//! gives is read row by row, as a query without a place for its rows would go to the caller. The
-//! two numbers are the one row that a call gives.
+//! It has no arrays: a list is text with a comma after each number, such as `7,8,9,`. The results
+//! of a query are read row by row, because a query without a target would send them to the caller.
+//! The two numbers are the one row that a call returns.
 
 use super::{PROCEDURES, parameters, with};
 use crate::schema::Table;
@@ -13,12 +13,12 @@ use crate::statement::{
 use crate::transaction::DELIVERY;
 use crate::wording::in_mariadb;
 
-/// A list as a parameter, where it comes as `{7,8,9}`.
+/// A list as a parameter, which arrives as `{7,8,9}`.
 const LIST: &str = "VARCHAR(200)";
-/// A name as a parameter: compared as the column is, whatever the database's own way.
+/// A name as a parameter, with the collation of the column, whatever the database's default.
 const NAME: &str = "VARCHAR(40) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci";
 
-/// The statements that make the procedures.
+/// The statements that create the procedures.
 pub(super) fn create() -> [String; 9] {
     [
         register(),
@@ -33,7 +33,7 @@ pub(super) fn create() -> [String; 9] {
     ]
 }
 
-/// What is left of `work` early still gives the two numbers.
+/// Leaving `work` early still returns the two numbers.
 fn procedure(number: usize, given: &str, variables: &str, body: &str) -> String {
     format!(
         "CREATE PROCEDURE {}({given}) MODIFIES SQL DATA\nBEGIN\nDECLARE looked, changed, v_rows BIGINT DEFAULT \
@@ -47,12 +47,12 @@ fn words(sql: &str, variables: &[&str]) -> String {
     in_mariadb(&with(sql, variables)).sql
 }
 
-/// Does something with each row of a query.
+/// Runs statements for each row of a query.
 fn each(sql: &str, variables: &[&str], does: &str) -> String {
     format!("FOR v_row IN ({}) DO {does} END FOR;", words(sql, variables))
 }
 
-/// A query for its work alone.
+/// A query that is run without using its result.
 fn perform(sql: &str, variables: &[&str]) -> String {
     each(sql, variables, "SET v_rows = v_rows + 1;")
 }
@@ -61,17 +61,17 @@ fn logon(customer: &str) -> String {
     format!("START TRANSACTION; INSERT INTO logon VALUES (NEXTVAL(logon_seq), {customer}, p_date); COMMIT;")
 }
 
-/// The first value of a query's column; the whole query is done.
+/// The first value of a query's column; the whole query is run.
 fn first(column: &str, into: &str, sql: &str, variables: &[&str]) -> String {
     each(sql, variables, &format!("IF {into} IS NULL THEN SET {into} = v_row.{column}; END IF;"))
 }
 
-/// A list that was given, with a comma behind each number.
+/// A list as it was passed, with a comma after each number.
 fn list(given: &str) -> String {
     format!("SET {given} = CONCAT(TRIM(BOTH '}}' FROM TRIM(BOTH '{{' FROM {given})), ',');")
 }
 
-/// How many numbers are in a list.
+/// The length of a list.
 fn len(list: &str) -> String {
     format!("(LENGTH({list}) - LENGTH(REPLACE({list}, ',', '')))")
 }

@@ -8,7 +8,7 @@ use crate::session::{Counts, Failure, Session, Value};
 use crate::statement::{ADD_ONE, BROWSE_ORDERS, BROWSE_PRODUCTS, ITEMS, ORDERS, PRODUCT, RAISE_TOTAL};
 use crate::user::User;
 
-/// Some products, one after the other.
+/// Looks at some products, one after the other.
 pub struct Products {
     customer: i64,
     products: Vec<i64>,
@@ -45,7 +45,7 @@ impl<S: Session> Drawn<S> for Products {
     }
 }
 
-/// The orders of a customer, and one more of an item.
+/// Looks at the orders of a customer and increases the quantity of an item.
 pub struct Orders {
     customer: i64,
     order: Pick,
@@ -65,7 +65,7 @@ impl<S: Session> Drawn<S> for Orders {
         user.addresses(self.customer)?;
         user.logon(self.customer, self.date)?;
         let orders = user.select(ORDERS, &[self.customer.into()])?;
-        // As the published server side has it: a customer with one order only looks.
+        // As in the published server-side variant, a customer with one order changes nothing.
         if orders.len() < 2 {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Customers who register, and who move.
+//! Customers who register, and customers who move.
 
 use super::Drawn;
 use crate::chance::Chance;
@@ -8,7 +8,7 @@ use crate::session::{Counts, Failure, Row, Session, Value};
 use crate::statement::{BY_NAME, MOVE, REGISTER, UPDATE_CUSTOMER};
 use crate::user::User;
 
-/// A customer, an address and a card, whose numbers are given when they are added.
+/// A customer, an address and a card; their numbers are assigned when they are inserted.
 pub struct Registration {
     customer: Row,
     address: Row,
@@ -28,7 +28,7 @@ impl Registration {
     }
 }
 
-/// Columns of a customer that are drawn: all but the number and what is preferred.
+/// Columns of a customer that are drawn: all except the number and the preferred address and card.
 const DRAWN: std::ops::Range<usize> = 1..14;
 
 impl<S: Session> Drawn<S> for Registration {
@@ -61,14 +61,14 @@ impl<S: Session> Drawn<S> for Registration {
     }
 }
 
-/// The row with its number, as that customer's.
+/// The row with its number, for that customer.
 fn owned(row: &Row, id: i64, customer: i64) -> Row {
     let mut row = row.clone();
     (row[0], row[1]) = (id.into(), customer.into());
     row
 }
 
-/// A new address of the first customer of a name.
+/// A new address for the first customer with a name.
 pub struct Move {
     first: String,
     last: String,
@@ -86,7 +86,8 @@ impl<S: Session> Drawn<S> for Move {
     fn perform(&self, user: &mut User<S>) -> Result<(), Failure> {
         let found = user.select(BY_NAME, &[self.last.as_str().into(), self.first.as_str().into()])?;
         user.think();
-        // As the published server side has it: a name that only one has stays.
+        // As in the published server-side variant, a customer whose name nobody shares does not
+        // move.
         let Some(id) = found.first().and_then(|row| row[0].number()).filter(|_| found.len() >= 2) else {
             return Ok(());
         };

@@ -1,4 +1,4 @@
-//! Orders that are placed, and worked on.
+//! Placing orders, and processing them.
 
 use super::{Drawn, array};
 use crate::chance::Chance;
@@ -8,10 +8,10 @@ use crate::session::{Counts, Failure, Row, Session, Value};
 use crate::statement::{CLOSE, NEXT_ORDER, OF_CATEGORY, OPEN, PLACE_ORDER, STATUS, STOCK, TAKE};
 use crate::user::User;
 
-/// Seconds until what was ordered comes.
+/// Seconds until delivery.
 pub const DELIVERY: i64 = 3 * 86_400;
 
-/// Products looked at by category, and some of the last ones bought.
+/// Looks at products by category, and buys some of the last ones.
 pub struct Order {
     customer: i64,
     /// Category and warehouse of each look.
@@ -19,7 +19,7 @@ pub struct Order {
     warehouse: i64,
     sales_rep: i64,
     cost: i64,
-    /// The warehouse of each item; as many as are wanted.
+    /// The warehouse of each wanted item.
     places: Vec<i64>,
     status: i64,
     date: i64,

@@ -1,4 +1,4 @@
-//! The queries of managers.
+//! The manager queries.
 
 use super::Drawn;
 use crate::chance::Chance;
@@ -32,7 +32,7 @@ impl<S: Session> Drawn<S> for SalesRep {
     }
 }
 
-/// The orders of a warehouse, added up.
+/// The orders of a warehouse, summed up.
 pub struct Warehouse(i64);
 
 impl Warehouse {

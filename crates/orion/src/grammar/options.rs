@@ -1,12 +1,12 @@
-//! The table of options: parser and help are made from it.
+//! The table of options, from which parser and help are made.
 
 /// An option.
 pub struct Known {
     /// Its name with its dashes.
     pub name: &'static str,
-    /// What its value is called; empty where it has none.
+    /// The name of its value; empty for a switch.
     pub value: &'static str,
-    /// What it does, a line.
+    /// Its description, in one line.
     pub about: &'static str,
 }
 
@@ -14,7 +14,7 @@ const fn option(name: &'static str, value: &'static str, about: &'static str) ->
     Known { name, value, about }
 }
 
-/// All of them, in the order of help.
+/// All options, in the order of the help.
 pub const OPTIONS: [Known; 31] = [
     option("-run", "KIND", "simple, normal, advanced, dss, oltp; matrix: normal"),
     option("-testname", "NAME", "volumes are listed in NAME.lun (orion)"),

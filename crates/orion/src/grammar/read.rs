@@ -1,4 +1,4 @@
-//! Words to a measurement.
+//! Parses the words of a command line.
 
 use super::options::{Known, OPTIONS};
 use super::{Array, Ask, Error, Load, Matrix, OrionCommand, Pattern, RunKind};
@@ -10,16 +10,16 @@ use std::ops::RangeInclusive;
 const DURATION_MOST: u64 = 86_400;
 /// Sizes of requests, in KB: up to the engine's longest.
 const SIZES: RangeInclusive<u64> = 1..=65_536;
-/// A point settles for this part of its duration, and no longer than this.
+/// A point settles for this fraction of its duration, but no longer than the given time.
 const SETTLE_PART: u64 = 10;
 const SETTLE_MOST: Span = Span::from_secs(2);
-/// What may be said several times, each of another place.
+/// Options that may be repeated, each with another place.
 const REPEATED: [&str; 2] = ["--destroy-data", "--even-in-use"];
 
-/// Takes words apart.
+/// Parses the words.
 ///
 /// # Errors
-/// Something is wrong with them, in a line.
+/// What is wrong with them, in one line.
 pub fn parse(typed: &[String]) -> Result<OrionCommand, Error> {
     let words = Words::of(typed)?;
     if typed.is_empty() || words.has("-help") || words.has("--help") {
@@ -162,7 +162,7 @@ fn load(words: &Words) -> Result<Load, Error> {
     Ok(load)
 }
 
-/// How long a point settles by itself.
+/// Default settling time of a point.
 pub(crate) fn settle(duration: Span) -> Span {
     (duration / SETTLE_PART).min(SETTLE_MOST)
 }
@@ -179,7 +179,7 @@ fn limit(words: &Words, name: &str, usual: f64) -> Result<Span, Error> {
     Ok(Span::from_secs_f64(words.decimal(name, 0.001..=1e6)?.unwrap_or(usual) / 1e3))
 }
 
-/// `1,2,4-8`: in rising order, each once.
+/// A list such as `1,2,4-8`: in ascending order, without duplicates.
 fn levels(words: &Words, name: &str) -> Result<Option<Vec<u32>>, Error> {
     let Some(given) = words.last(name) else { return Ok(None) };
     let rule = format!("numbers from 0 to {LEVEL_MOST} and ranges with an end, as in 1,2,4-8");

@@ -1,4 +1,4 @@
-//! What a point asks, looked at as requests.
+//! The requests of a point's jobs.
 
 use super::*;
 use block::Time;
@@ -24,7 +24,7 @@ fn volumes(mib: &[u64]) -> Vec<OrionVolume> {
     mib.iter().enumerate().map(volume).collect()
 }
 
-/// The first requests of a job: which volume, where.
+/// The first requests of a job, with volume and offset.
 fn asked(job: &JobSpec, volumes: &[OrionVolume], count: usize) -> Vec<(String, u64)> {
     let JobPlace::Files(files) = &job.place else { panic!("{:?}", job.place) };
     let region = |file: &FileSpec| {
@@ -57,8 +57,8 @@ fn a_point_keeps_its_requests_outstanding_for_the_whole_run() {
     assert!(asked(&one(0), &volumes, 1000).iter().all(|(_, at)| at % 8192 == 0 && *at < 64 << 20));
 }
 
-/// 10 and 30 MiB one behind the other: a quarter of 4000 requests goes to the first. The deviation
-/// is √(4000 × 3 / 16) = 27; five of them. As stripes both have 10 MiB and get half.
+/// 10 and 30 MiB concatenated: a quarter of 4000 requests goes to the first. The standard deviation
+/// is √(4000 × 3 / 16) = 27; five of them are allowed. As stripes both have 10 MiB and get half.
 #[test]
 fn random_requests_are_as_the_volumes_are_put_together() {
     let volumes = volumes(&[10, 30]);
@@ -75,8 +75,8 @@ fn random_requests_are_as_the_volumes_are_put_together() {
     assert!(raid.abs_diff(2000) < 160 && highest == 9, "{raid} {highest}");
 }
 
-/// Two streams through 2 and 4 MiB: three large requests each, the first one's last on the second
-/// volume.
+/// Two streams through 2 and 4 MiB: three large requests each; the last one of the first stream is
+/// on the second volume.
 #[test]
 fn streams_have_a_part_each_volume_after_volume() {
     let volumes = volumes(&[2, 4]);
@@ -102,7 +102,7 @@ fn streams_take_a_stripe_of_each_volume_in_turn() {
     assert_eq!(mib, ["v0:4", "v0:5", "v1:4", "v1:5", "v0:6", "v0:7", "v1:6", "v1:7", "v0:4"]);
 }
 
-/// Half of the streams write: the second, the fourth.
+/// Half of the streams write: the second and the fourth.
 #[test]
 fn the_share_of_writes_is_of_requests_or_of_streams() {
     let volumes = volumes(&[64]);

@@ -1,5 +1,5 @@
-//! What a recording says that a database needs: the mean over a write cycle, for a burst every 80 s
-//! makes single seconds say little.
+//! The demand of a database according to a recording: the mean over a write cycle, because with a
+//! burst every 80 s single seconds say little.
 //!
 //! ```text
 //!   IOPS ▲      ▄        ▄          the mean over a cycle, moved on by a second at a time:
@@ -12,9 +12,9 @@ use block::Span;
 /// The demand of a recording, in total IOPS.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Demand {
-    /// Seconds that were recorded.
+    /// Number of recorded seconds.
     pub seconds: u64,
-    /// Over which means were taken.
+    /// The length over which means were taken.
     pub window: Span,
     /// 95 % of the means are at most this, rounded up.
     pub p95: u64,
@@ -25,8 +25,8 @@ pub struct Demand {
 }
 
 impl Demand {
-    /// The demand of `runs`, each a row of operations by second; means do not cross from one run to
-    /// the next. A run that is shorter than `window` is one mean. `None` when nothing was recorded.
+    /// The demand of `runs`, each a sequence of operations per second; means do not span runs. A
+    /// run that is shorter than `window` is one mean. `None` if nothing was recorded.
     pub fn of(runs: &[Vec<u64>], window: Span) -> Option<Demand> {
         let wanted = (window.as_secs_f64().round() as usize).max(1);
         let longest = runs.iter().map(Vec::len).max().filter(|longest| *longest > 0)?;
@@ -51,7 +51,7 @@ impl Demand {
     }
 }
 
-/// The means over `length` seconds, rounded up, at each second from which so many follow.
+/// The means over `length` seconds, rounded up, at each second that is followed by enough seconds.
 fn means(run: &[u64], length: usize) -> Vec<u64> {
     let mut sum: u64 = run[..length].iter().sum();
     let mut means = vec![sum.div_ceil(length as u64)];
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn runs_are_apart_and_short_ones_are_one_mean() {
-        // Across the seam of both runs a window would hold 200.
+        // Across the boundary of both runs a window would have 200.
         let demand = Demand::of(&[vec![0, 100], vec![100, 0]], Span::from_secs(2)).unwrap();
         assert_eq!((demand.peak, demand.window), (50, Span::from_secs(2)));
         let short = Demand::of(&[vec![10, 21]], Span::from_secs(80)).unwrap();

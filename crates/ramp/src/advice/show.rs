@@ -1,4 +1,4 @@
-//! An advice as text of at most 80 columns (but for the command lines, which are to be copied), and
+//! An advice as text of at most 80 columns (except the command lines, which are to be copied), and
 //! as a page.
 
 use super::{Advice, Policy, PolicyNeed, TB, references_of};
@@ -41,7 +41,7 @@ fn rule(name: &str, policy: &Policy, cycle: Span, used: Bytes) -> String {
     format!("{name:<21}{expected:>12}{peak:>11}{absolute_min:>10}{:>12}{takes:>14}\n", policy.at(used).0)
 }
 
-/// What speaks against the advice as it is.
+/// Warnings about the advice.
 pub fn advice_warnings(advice: &Advice, volumes: u64) -> Vec<String> {
     let mut found = Vec::new();
     let minima = advice.safe.absolute_min.saturating_mul(volumes);
@@ -60,7 +60,7 @@ pub fn advice_chart(advice: &Advice) -> String {
     growth::bars("used space", &steps(advice))
 }
 
-/// In the unit that the space is said in.
+/// In the unit in which the used space is printed.
 fn steps(advice: &Advice) -> Vec<Step> {
     let unit = unit(advice.need.used).0;
     let step = |(used, floor, ceiling): (Bytes, u64, u64)| {
@@ -70,7 +70,7 @@ fn steps(advice: &Advice) -> Vec<Step> {
     advice.growth().into_iter().map(step).collect()
 }
 
-/// The advice as a page with the chart of floor and ceiling; `about` says where the need is from.
+/// The advice as a page with the chart of floor and ceiling; `about` is the source of the need.
 pub fn advice_page(advice: &Advice, about: &str, warnings: &[String], commands: &[String]) -> Page {
     let PolicyNeed { iops, used, .. } = advice.need;
     let mut page = Page::new(format!("A policy for {iops} IOPS on {}", space(used)), "");
@@ -149,13 +149,13 @@ fn charts(advice: &Advice) -> Charts {
     }
 }
 
-/// Used space as policies count it: `5.000 TB`, `16.777 MB`.
+/// Used space in the units of policies: `5.000 TB`, `16.777 MB`.
 pub fn space(used: Bytes) -> String {
     let (unit, name) = unit(used);
     format!("{:.3} {name}", used.0 as f64 / unit as f64)
 }
 
-/// The decimal unit that a space is best said in.
+/// The decimal unit for a used space.
 fn unit(used: Bytes) -> (u64, &'static str) {
     let units = [(TB, "TB"), (TB / 1000, "GB"), (TB / 1_000_000, "MB")];
     units.into_iter().find(|(unit, _)| used.0 >= *unit).unwrap_or((TB / 1_000_000, "MB"))

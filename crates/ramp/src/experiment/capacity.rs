@@ -1,4 +1,5 @@
-//! What the storage does while all hosts write at once: its capacity in the experiment's own mix.
+//! The capacity of the storage in the experiment's own mix: what it does while all hosts write at
+//! once.
 //!
 //! ```text
 //!   host 1   ──────▓▓▓▓▓▓▓▓▓▓▓──────     ▓ a write cycle
@@ -11,36 +12,37 @@ use crate::timeline::TimelineSecond;
 use block::Span;
 use std::ops::Range;
 
-/// Storage with work from every host.
+/// The storage's throughput with work from every host.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Busy {
-    /// Blocks moved a second: reads, blocks to the journal, blocks to the database, of all hosts.
+    /// Blocks transferred per second: reads, blocks to the journal, blocks to the database, of all
+    /// hosts.
     pub blocks_per_second: f64,
-    /// For how long, in seconds.
+    /// The duration, in seconds.
     pub seconds: f64,
 }
 
 impl Busy {
-    /// All hosts must write for so long, or the figure is only a hint, in seconds: what begins and
-    /// ends within a second is not told apart.
+    /// Minimum time in seconds for which all hosts must write; below it the figure is only a hint,
+    /// because the resolution is one second.
     const LEAST: f64 = 1.0;
 
-    /// All of these together; `None` where there are none.
+    /// The combined figure; `None` if there are none.
     pub fn together(of: impl Iterator<Item = Busy>) -> Option<Busy> {
         let (blocks, seconds) =
             of.fold((0.0, 0.0), |(b, s), busy| (b + busy.blocks_per_second * busy.seconds, s + busy.seconds));
         (seconds > 0.0).then(|| Busy { blocks_per_second: blocks / seconds, seconds })
     }
 
-    /// Whether it lasted long enough to be believed.
+    /// Whether it lasted long enough to be reliable.
     pub fn is_long(&self) -> bool {
         self.seconds >= Busy::LEAST
     }
 }
 
-/// What `hosts`, each with its seconds, did together in a run, from 0. A second counts by the part
-/// of it in which all of them wrote, so that a burst is seen from its journal to its last block.
-/// `None` where they never did.
+/// What `hosts`, each with its seconds, did together in a run, from 0. A second counts by the
+/// fraction of it in which all of them wrote, so that a burst is included from its journal to its
+/// last block. `None` if they never wrote together.
 pub fn busy(hosts: &[Vec<TimelineSecond>], run: u64) -> Option<Busy> {
     let hosts = of_run(hosts, run);
     busy_within(&hosts, 0..hosts.iter().map(Vec::len).min()?)
@@ -85,8 +87,8 @@ mod tests {
         cycles.iter().enumerate().map(second).collect()
     }
 
-    /// Second 1 is whole for both with 2 · 111 blocks, of second 2 a half is with twice as many,
-    /// second 3 is only one host's: (222 + 0.5 · 444) / 1.5 = 296.
+    /// Second 1 counts fully with 2 · 111 blocks, second 2 counts half with twice as many, second 3
+    /// has only one host: (222 + 0.5 · 444) / 1.5 = 296.
     #[test]
     fn seconds_count_by_the_part_in_which_everybody_writes() {
         let (mut one, mut other) = (host(4, &[0.0, 1.0, 0.5, 0.0]), host(4, &[0.0, 1.0, 1.0, 1.0]));

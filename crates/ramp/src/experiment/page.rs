@@ -1,5 +1,5 @@
-//! The experiment as a page: for each half the hosts' cycles run by run with the line of the limit,
-//! and the tables.
+//! The experiment as a page: for each half the hosts' cycles run by run with the limit, and the
+//! tables.
 
 use super::table::{capacities, host_name};
 use super::{Arm, Experiment, HostRows, experiment_verdict};
@@ -8,7 +8,7 @@ use report::Page;
 use report::chart::{Axis, Chart, Look, Mark};
 use report::section::{Answer, Charts, Figure, Group, Notes, RunVerdict, Table, TableCell, TableRow, Tables, Tone};
 
-/// The page; the caller fills in its facts and version.
+/// The page; the caller sets its facts and version.
 pub fn experiment_page(experiment: &Experiment) -> Page {
     let window = experiment.window();
     let mut page = Page::new(experiment.title.clone(), "");
@@ -44,7 +44,7 @@ fn verdict(experiment: &Experiment) -> RunVerdict {
     }
 }
 
-/// Both halves with the same axes: they are compared by eye.
+/// Both halves have the same axes, because they are compared by eye.
 fn cycles(experiment: &Experiment) -> Charts {
     let limit = experiment.limit().as_secs_f64();
     let hosts = || experiment.arms.iter().flat_map(|arm| &arm.hosts);
@@ -82,7 +82,7 @@ fn line(arm: &Arm, host: &HostRows, index: usize) -> Mark {
     }
 }
 
-/// What the hosts without protection asked for together, run by run.
+/// The total target of the unprotected hosts, run by run.
 fn asked(arm: &Arm) -> Vec<f64> {
     let runs = arm.hosts.iter().map(|host| host.rows.len()).max().unwrap_or(0);
     let neighbours = || arm.hosts.iter().filter(|host| !host.protected);
@@ -131,7 +131,7 @@ fn table_row(row: &crate::summary::RampRow, mark: char) -> TableRow {
     TableRow { name: row.run.to_string(), remarks: Vec::new(), cells }
 }
 
-/// With a full stop, if it says something.
+/// The text with a full stop, unless it is empty.
 fn sentence(text: &str) -> String {
     let text = text.trim();
     if text.is_empty() || text.ends_with(['.', '!', '?']) { text.into() } else { format!("{text}.") }
@@ -147,8 +147,8 @@ mod tests {
     use super::super::verdict::tests::experiment;
     use super::*;
 
-    /// A chart for each half, wide and narrow, of three hosts with their limit; six tables; the
-    /// neighbour's nine cycles over the line are marked in both halves, and the one of a protected
+    /// A chart for each half, wide and narrow, of three hosts with their limit; six tables; marks
+    /// for the neighbour's nine cycles above the limit in both halves, and for one of a protected
     /// host without floors.
     #[test]
     fn a_page_has_both_halves() {
@@ -160,7 +160,7 @@ mod tests {
         assert_eq!(html.matches("<caption>").count(), 6);
         assert_eq!(html.matches("<td class=\"bad\">").count(), 2 * 9 + 1);
         assert_eq!(html.matches(">limit 45 s</text>").count(), 4);
-        // One scale for both, whichever half has the longest cycle: the limit lies at the same
+        // One scale for both, whichever half has the longest cycle: the limit is at the same
         // height.
         let heights: Vec<&str> =
             html.split("class=\"limit\"").skip(1).filter_map(|rest| rest.split("/>").next()).collect();

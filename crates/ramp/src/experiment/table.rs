@@ -35,7 +35,8 @@ pub fn experiment_table(experiment: &Experiment) -> String {
     text
 }
 
-/// The tables of a half. `*` marks a cycle that is not below the limit, `~` one that says nothing.
+/// The tables of a half. `*` marks a cycle that is not below the limit, `~` one that does not
+/// count.
 fn arm_table(experiment: &Experiment, arm: &Arm) -> String {
     let mut text = format!("{}; * cycle not below {:.2} s", capital(&arm.name), experiment.limit().as_secs_f64());
     if experiment.left_out(arm).0 > 0 {
@@ -81,7 +82,7 @@ pub(super) fn capacities(arm: &Arm) -> Vec<String> {
     arm.busy.iter().map(of_run).collect()
 }
 
-/// The longest cycle of each host with floors and without, of those that say something.
+/// The longest counted cycle of each host with floors and without.
 fn difference(experiment: &Experiment) -> String {
     let mut text =
         format!("{:<26}{:>14}{:>16}{:>14}\n", "Longest cycle", "with floors", "without floors", "difference");
@@ -99,14 +100,14 @@ fn difference(experiment: &Experiment) -> String {
     text
 }
 
-/// A host as headings name it.
+/// A host's name in headings.
 pub(super) fn host_name(host: &HostRows) -> String {
     let note = if host.protected { "" } else { " (neighbour)" };
     format!("{}{note}", host.name)
 }
 
-/// `text` behind `first`, its further lines indented as far, at most 80 columns where words allow
-/// it.
+/// `text` after `first`, with further lines indented alike, in at most 80 columns if the words
+/// allow it.
 fn hanging(first: &str, text: &str) -> String {
     let indent = first.chars().count();
     let (mut lines, mut line) = (String::new(), first.to_owned());
@@ -160,8 +161,8 @@ Run  Total WIJ s Cyc.s Wr.ms  Total WIJ s Cyc.s Wr.ms  Total WIJ s Cyc.s Wr.ms
         assert!(text.contains("\nverdict: pass\n") && text.contains("\nnote: not comparable"), "{text}");
     }
 
-    /// Nobody could have had more of storage that did less than the protected need: the mark is
-    /// another one.
+    /// A cycle in which the storage did less than the protected hosts need has another mark,
+    /// because no host could have been served better.
     #[test]
     fn what_says_nothing_is_marked() {
         let mut shown = experiment();

@@ -1,19 +1,19 @@
-//! The verdict that the publication draws from write cycles: with floors the protected hosts stay
-//! below the limit in every run while the neighbour passes it near the end; without floors at least
-//! one protected run fails.
+//! The published verdict on write cycles: with floors the protected hosts stay below the limit in
+//! every run while the neighbour exceeds it near the end; without floors at least one protected run
+//! fails.
 
 use super::{Arm, Busy, Experiment, HostRows, Window, WindowError};
 use block::Span;
 use stats::Outcome;
 
-/// A question and its answer.
+/// A question and its result.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answered {
-    /// What was asked.
+    /// The question.
     pub question: &'static str,
-    /// The answer.
+    /// The result.
     pub outcome: Outcome,
-    /// The figures that it rests on.
+    /// The figures behind it.
     pub because: String,
 }
 
@@ -22,9 +22,9 @@ fn end_of(rows: usize) -> usize {
     rows.div_ceil(4)
 }
 
-/// The whole verdict and what it is made of. Cycles in which the storage did less than the
-/// protected hosts need are left out; nothing can be said where a run with floors has no other,
-/// where the storage did more than all need, or a run saw no cycle.
+/// The overall verdict and its parts. Cycles in which the storage did less than the protected hosts
+/// need are left out. There is no verdict if a run with floors has no other cycles, if the storage
+/// did more than all hosts need, or if a run had no cycle.
 pub fn experiment_verdict(experiment: &Experiment) -> (Outcome, Vec<Answered>) {
     let [with, without] = &experiment.arms;
     let mut answers = vec![capacity(experiment, with, true), capacity(experiment, without, false)];
@@ -50,9 +50,9 @@ fn answered(question: &'static str, (outcome, because): (Outcome, String)) -> An
     Answered { question, outcome, because }
 }
 
-/// In some cycle the storage did what the protected hosts need beside that run's neighbours, in one
-/// of each run where something is said of `every_run`; in the last, when every host asks for most,
-/// it did no more than all need.
+/// In at least one cycle the storage did what the protected hosts need beside that run's
+/// neighbours; if `every_run` is judged, in one cycle of each run. In the last run, in which every
+/// host has its highest target, it did no more than all hosts need.
 fn capacity(experiment: &Experiment, arm: &Arm, every_run: bool) -> Answered {
     let (outcome, because) = match capacity_of_runs(experiment, arm, every_run) {
         Ok(said) => (Outcome::Pass, said),
@@ -87,7 +87,8 @@ fn capacity_of_runs(experiment: &Experiment, arm: &Arm, every_run: bool) -> Resu
     Ok(said)
 }
 
-/// The runs in none of whose cycles the storage did enough, each with the numbers of its best.
+/// The runs without any cycle in which the storage did enough, each with the figures of its best
+/// cycle.
 fn too_little(experiment: &Experiment, arm: &Arm) -> Vec<(usize, WindowError)> {
     let runs = experiment.windows.iter().zip(&arm.busy).enumerate();
     let of_run = |(run, (window, cycles)): (usize, (&Window, &Vec<Option<Busy>>))| {
@@ -148,7 +149,7 @@ fn missed(experiment: &Experiment, arm: &Arm) -> (Outcome, String) {
     let Some((longest, run, name)) = all.iter().max_by_key(|(longest, ..)| *longest) else {
         return (Outcome::CannotSay, "there is no cycle of a protected host".into());
     };
-    // Of a run that says nothing it is not known that nobody would have passed it.
+    // It is unknown whether a run without data would have failed.
     let outcome = match failed {
         0 if !too_little(experiment, arm).is_empty() => Outcome::CannotSay,
         0 => Outcome::Fail,
@@ -167,7 +168,7 @@ fn protected(arm: &Arm) -> impl Iterator<Item = &HostRows> {
     arm.hosts.iter().filter(|host| host.protected)
 }
 
-/// A run of which nothing is known.
+/// A run without data.
 fn unseen(arm: &Arm) -> Option<String> {
     let host = arm.hosts.iter().find(|host| host.rows.is_empty() || host.rows.iter().any(|row| row.cycles == 0))?;
     Some(format!("{}: a run of {} saw no write cycle", arm.name, host.name))
@@ -185,7 +186,7 @@ pub(super) mod tests {
     use crate::settings::Constants;
     use crate::summary::{RampRow, summary_csv};
 
-    /// The published tables as they are printed, in our columns.
+    /// The published tables as printed, in our columns.
     fn published(name: &str, csv: &str, protected: bool) -> HostRows {
         let mut lines = csv.lines();
         let header: Vec<&str> = lines.next().unwrap().split(',').collect();
@@ -208,20 +209,20 @@ pub(super) mod tests {
             }
         };
         let rows: Vec<RampRow> = lines.map(row).collect();
-        // Through the file's form, as the rows of an experiment come.
+        // Written and read back, as the rows of an experiment are.
         let rows = read_summary(&summary_csv(&rows)).unwrap();
         let cycles = rows.iter().map(|row| vec![Some(row.longest_cycle)]).collect();
         HostRows { name: name.into(), protected, rows, cycles }
     }
 
-    /// Has the one cycle of a run take so long.
+    /// Sets the duration of a run's only cycle.
     pub(in super::super) fn set(host: &mut HostRows, run: usize, took: Span) {
         host.rows[run].longest_cycle = took;
         host.cycles[run] = vec![Some(took)];
     }
 
-    /// The published half as the half with floors; without, the same with one protected run at
-    /// 45 s. The capacity is in the middle of the window.
+    /// The published half as the half with floors; the half without is the same with one protected
+    /// run at 45 s. The capacity is in the middle of the window.
     pub(in super::super) fn experiment() -> Experiment {
         let hosts = vec![
             published("epic_rhel1", include_str!("../../tests/published/aqos_rhel1.csv"), true),
@@ -277,13 +278,13 @@ pub(super) mod tests {
         }
         let fast = judged(|e| e.arms[1].busy[9] = at(600_000.0));
         assert_eq!(fast, (CannotSay, vec![Pass, CannotSay, Pass, Pass, Pass]));
-        // Before the end nobody has to be in anybody's way, but what the protected need has to be
-        // there.
+        // Before the end there need not be contention, but the storage must do what the protected
+        // hosts need.
         let fast = judged(|e| e.arms[1].busy[8] = at(600_000.0));
         assert_eq!(fast, (Pass, vec![Pass; 5]));
         let slow = judged(|e| e.arms[0].busy[4] = at(390_000.0));
         assert_eq!(slow, (CannotSay, vec![CannotSay, Pass, Pass, Pass, Pass]));
-        // One run that missed the limit is enough, whatever could not be seen of the others.
+        // One run that missed the limit is enough, whatever is unknown of the others.
         let slow = judged(|e| e.arms[1].busy[4] = at(390_000.0));
         assert_eq!(slow, (Pass, vec![Pass; 5]));
         let slow = judged(|e| e.arms[1].busy[9] = at(390_000.0));
@@ -298,15 +299,15 @@ pub(super) mod tests {
         assert_eq!(blind, (CannotSay, vec![Pass, Pass, Pass, Pass, CannotSay]));
         let empty = judged(|e| (e.arms[0].hosts[2].rows.clear(), e.arms[0].hosts[2].cycles.clear()).0);
         assert_eq!(empty, (CannotSay, vec![Pass, Pass, CannotSay, CannotSay, Pass]));
-        // A cycle that missed the limit while the storage did too little is nobody's fault, one
-        // beside it still counts.
+        // A cycle that missed the limit while the storage did too little does not count; another
+        // cycle still does.
         fn second(e: &mut Experiment, took: u64, capacity: f64) {
             e.arms[0].busy[4].extend(at(capacity));
             e.arms[0].hosts[0].cycles[4].push(Some(Span::from_secs(took)));
         }
         assert_eq!(judged(|e| second(e, 50, 390_000.0)), (Pass, vec![Pass; 5]));
         assert_eq!(judged(|e| second(e, 50, 392_000.0)), (Fail, vec![Pass, Pass, Fail, Pass, Pass]));
-        // All that was seen passed; nobody knows of the rest.
+        // All known cycles passed; the rest is unknown.
         let ended = judged(|e| e.cut_short = true);
         assert_eq!(ended, (CannotSay, vec![Pass, Pass, Pass, Pass, Pass, CannotSay]));
     }

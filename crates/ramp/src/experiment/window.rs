@@ -1,8 +1,8 @@
-//! What storage must be able to do for the experiment to say anything.
+//! What the storage must be able to do for a meaningful experiment.
 //!
-//! Counted are blocks of 8 KiB moved a second: reads, blocks to the journal, blocks to the
+//! Counted are blocks of 8 KiB transferred per second: reads, blocks to the journal, blocks to the
 //! database. While it writes a burst of `B = 0.25 · T · 80` blocks (each twice: journal and
-//! database) within `t`, a host at `T` IOPS moves
+//! database) within `t`, a host at `T` IOPS transfers
 //!
 //! ```text
 //!   0.75 · T + 2 · B / t
@@ -10,8 +10,8 @@
 //!   low    protected hosts within 36 s, beside the reads of the others
 //!   high   every host within 45 s
 //! ```
-//! Below `low`, floors promise what is not there. Above `high` nobody is in anybody's way. Between
-//! the two somebody has to miss the limit, and floors decide who.
+//! Below `low`, floors promise more than the storage can do. Above `high` there is no contention.
+//! Between the two some host must miss the limit, and floors decide which.
 
 use crate::ladder::RampLoad;
 use crate::settings::Constants;
@@ -22,27 +22,27 @@ use block::Span;
 pub struct HostLoad {
     /// Its target, in total IOPS.
     pub target: u64,
-    /// Whether floors are meant to protect it.
+    /// Whether floors should protect it.
     pub protected: bool,
 }
 
-/// Both bounds, in blocks a second.
+/// Both bounds, in blocks per second.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Window {
     /// What protected hosts need to write their bursts in time, beside the reads of the others.
     pub low: f64,
-    /// What all need to write theirs within the limit.
+    /// What all hosts need to write theirs within the limit.
     pub high: f64,
-    /// Within which protected hosts should write a burst.
+    /// The time in which protected hosts should write a burst.
     pub drain: Span,
-    /// Within which every host has to.
+    /// The limit for every host.
     pub limit: Span,
 }
 
-/// Why nothing can be said.
+/// Why there is no verdict.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum WindowError {
-    /// The storage can do too little.
+    /// The storage does too little.
     #[error(
         "the storage moved {capacity:.0} blocks/s while all hosts wrote; the protected hosts alone need {low:.0} beside \
          the others' reads to write a burst within {drain}, so no floor could have held"
@@ -50,12 +50,12 @@ pub enum WindowError {
     Little {
         /// What it did.
         capacity: f64,
-        /// What it should do at least.
+        /// The minimum.
         low: f64,
-        /// Within which a burst should be written.
+        /// The time in which a burst should be written.
         drain: Span,
     },
-    /// The storage can do so much that there is no contention.
+    /// The storage does so much that there is no contention.
     #[error(
         "the storage moved {capacity:.0} blocks/s while all hosts wrote; all of them together need {high:.0} to write \
          their bursts within {limit}, so nobody was in anybody's way"
@@ -63,21 +63,21 @@ pub enum WindowError {
     Much {
         /// What it did.
         capacity: f64,
-        /// What it should do at most.
+        /// The maximum.
         high: f64,
-        /// Within which a burst has to be written.
+        /// The limit for a burst.
         limit: Span,
     },
 }
 
 impl Window {
-    /// Where in the window the experiment is aimed: a third of the way up. Hosts without floors
-    /// share by what they have outstanding, and near the upper bound even an even share is enough
-    /// for the smaller ones. What is left below is for storage that does a twelfth less than it was
-    /// measured to.
+    /// The target position in the window: a third of the way up. Hosts without floors share by the
+    /// number of requests in flight, and near the upper bound even an equal share is enough for the
+    /// smaller ones. The distance from the lower bound allows for storage that does a twelfth less
+    /// than measured.
     const AIM: f64 = 1.0 / 3.0;
 
-    /// The bounds for these hosts; `drain` is for a period of 80 s, and scales as the limit does.
+    /// The bounds for these hosts; `drain` is for a period of 80 s, and scales like the limit.
     pub fn of(hosts: &[HostLoad], constants: &Constants, drain: Span) -> Window {
         let limit = constants.cycle_limit();
         let scaled = drain.as_secs_f64() / Constants::CYCLE.as_secs_f64() * constants.cycle.as_secs_f64();
@@ -99,15 +99,15 @@ impl Window {
         self.low + (self.high - self.low) * Window::AIM
     }
 
-    /// Times these loads that fit storage of this capacity.
+    /// The factor on these loads that fits storage of this capacity.
     pub fn factor(&self, capacity: f64) -> f64 {
         capacity / self.aim()
     }
 
-    /// Whether a storage that does `capacity` does no more than all hosts need.
+    /// Checks that a storage that does `capacity` does no more than all hosts need.
     ///
     /// # Errors
-    /// It does, with the numbers.
+    /// It does more; with the figures.
     pub fn check_high(&self, capacity: f64) -> Result<(), WindowError> {
         match capacity > self.high {
             true => Err(WindowError::Much { capacity, high: self.high, limit: self.limit }),
@@ -115,10 +115,10 @@ impl Window {
         }
     }
 
-    /// Whether a storage that does `capacity` can do what the protected hosts need.
+    /// Checks that a storage that does `capacity` can do what the protected hosts need.
     ///
     /// # Errors
-    /// It cannot, with the numbers.
+    /// It cannot; with the figures.
     pub fn check_low(&self, capacity: f64) -> Result<(), WindowError> {
         match capacity < self.low {
             true => Err(WindowError::Little { capacity, low: self.low, drain: self.drain }),

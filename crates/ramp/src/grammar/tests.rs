@@ -1,8 +1,8 @@
-//! The published command lines as they stand, and what is said to those that are broken.
+//! Published command lines, and the errors for broken ones.
 
 use super::*;
 
-/// The command lines as published documents print them.
+/// The command lines as published.
 const PUBLISHED: &str = include_str!("../../tests/published/commands.txt");
 
 fn parse(line: &str) -> Result<RampInvocation, GrammarError> {
@@ -118,7 +118,7 @@ fn defaults_are_what_the_help_says() {
     let settings = parse(NEEDED).unwrap().settings.unwrap();
     assert_eq!(settings.system, "host1");
     assert_eq!((settings.constants, settings.seed), (Constants::default(), 1));
-    // What the table of options shows as a default reads as the default.
+    // The defaults shown in the table of options parse to the actual defaults.
     let line: Vec<String> = [
         "runtime",
         "cycle",

@@ -1,4 +1,4 @@
-//! Where the data and the journal are, and where buffers for writes come from.
+//! The places of data and journals, and the source of buffers for writes.
 
 use crate::BLOCK;
 use block::{Buf, ObjectId};
@@ -8,7 +8,7 @@ use block::{Buf, ObjectId};
 pub struct DataFile {
     /// Its number at the target.
     pub object: ObjectId,
-    /// Its first byte there; 0 but where several share an object.
+    /// Its first byte there; not 0 if several files share an object.
     pub at: u64,
     /// Its blocks of 8 KiB.
     pub blocks: u64,
@@ -18,21 +18,21 @@ pub struct DataFile {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Layout {
     files: Vec<DataFile>,
-    /// First block of each file in the row of all.
+    /// First block of each file, counted over all files.
     firsts: Vec<u64>,
     blocks: u64,
     wij: Spot,
     stream: Option<Spot>,
 }
 
-/// Bytes of an object in a row: where a journal goes.
+/// A range of an object, for a journal.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Spot {
     /// The object's number at the target.
     pub object: ObjectId,
     /// The first byte.
     pub at: u64,
-    /// How many.
+    /// Its length.
     pub bytes: u64,
 }
 
@@ -43,11 +43,11 @@ pub struct BlockTarget {
     pub file: usize,
     /// Block in the file.
     pub block: u64,
-    /// Number of the write cycle that writes it, unlike any other of the run.
+    /// Number of the write cycle that writes it, unique within the run.
     pub generation: u64,
 }
 
-/// What a buffer is to hold.
+/// The contents of a buffer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BufferContents<'a> {
     /// The journal's first block: how many blocks follow, 0 when the journal is clear.
@@ -69,7 +69,7 @@ pub enum BufferContents<'a> {
 }
 
 impl BufferContents<'_> {
-    /// How many blocks it is.
+    /// Number of blocks.
     pub fn blocks(&self) -> u64 {
         match self {
             BufferContents::Header { .. } => 1,
@@ -79,14 +79,14 @@ impl BufferContents<'_> {
     }
 }
 
-/// Where buffers for writes come from, and the way back of all.
+/// Provides buffers for writes, and takes all buffers back.
 pub trait Buffers {
-    /// A buffer of so many bytes, a multiple of 8 KiB; `None` when there is no room now.
+    /// A buffer of this many bytes, a multiple of 8 KiB; `None` if there is no memory now.
     fn take(&mut self, bytes: u64) -> Option<Buf>;
-    /// Puts the first of these contents into the buffer from its block `from` on: at least one, and
-    /// no more than reads that are due meanwhile can wait for. How many blocks that were.
+    /// Writes contents into the buffer from its block `from` on: at least one block, and no more
+    /// than due reads can wait for. Returns the number of blocks.
     fn fill(&mut self, buf: &mut Buf, from: u64, contents: BufferContents<'_>) -> u64;
-    /// The way back, of a read's buffer too.
+    /// Takes a buffer back, also that of a read.
     fn give(&mut self, buf: Buf);
 }
 
@@ -104,7 +104,7 @@ impl Buffers for NoContents {
     fn give(&mut self, _buf: Buf) {}
 }
 
-/// Why a load cannot be put on these files.
+/// Why these files cannot take a load.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum SetupError {
     /// There are fewer blocks than a burst writes.
@@ -131,7 +131,7 @@ pub enum SetupError {
 }
 
 impl Layout {
-    /// Data in `files`, and the write image journal.
+    /// A layout with data in `files`, and the write image journal.
     pub fn new(files: Vec<DataFile>, wij: Spot) -> Layout {
         let mut blocks = 0;
         let mut firsts = Vec::with_capacity(files.len());
@@ -147,12 +147,12 @@ impl Layout {
         Layout { stream: Some(spot), ..self }
     }
 
-    /// Bytes that the transaction journal takes.
+    /// Bytes that the transaction journal needs.
     pub const fn stream_need() -> u64 {
         super::stream::Stream::PLACE
     }
 
-    /// Bytes that the journal of a burst takes: a header and its blocks.
+    /// Bytes that the journal of a burst needs: a header and its blocks.
     pub fn wij_need(burst: u64) -> u64 {
         (burst + 1) * BLOCK
     }
@@ -178,14 +178,14 @@ impl Layout {
         Ok(())
     }
 
-    /// The file and the block in it of a block in the row of all.
+    /// The file, and the block in it, of a block counted over all files.
     #[inline]
     pub(super) fn place(&self, block: u64, generation: u64) -> BlockTarget {
         let file = self.firsts.partition_point(|first| *first <= block) - 1;
         BlockTarget { file, block: block - self.firsts[file], generation }
     }
 
-    /// The object and offset of a block in the row of all.
+    /// The object and offset of a block counted over all files.
     #[inline]
     pub(super) fn locate(&self, block: u64) -> (ObjectId, u64) {
         let place = self.place(block, 0);
@@ -198,7 +198,7 @@ impl Layout {
         (self.wij.object, self.wij.at)
     }
 
-    /// Where the transaction journal goes.
+    /// The place of the transaction journal.
     pub(super) fn stream(&self) -> Option<Spot> {
         self.stream
     }

@@ -1,8 +1,7 @@
-//! The transaction journal beside the cycles: a steady stream of writes to one place, one after the
-//! other, made durable every two seconds, and by every write cycle together with its own journal.
+//! The transaction journal beside the cycles: a steady sequence of writes to one place, one at a
+//! time, flushed every two seconds and by every write cycle together with its own journal.
 //!
-//! It begins again at its first byte when its place is full, as a database does with journal files
-//! that it has done with.
+//! It wraps to its first byte when its place is full, as a database reuses old journal files.
 
 use super::setup::{BufferContents, Buffers, Spot};
 use crate::BLOCK;
@@ -11,12 +10,12 @@ use stats::Schedule;
 
 /// Bytes of one write.
 const UNIT: u64 = 64 << 10;
-/// How long a write may wait to be made durable: the database's own interval when nobody commits.
+/// Maximum time until a write is made durable: the database's own interval when nobody commits.
 const SYNC: Span = Span::from_secs(2);
 
 pub(super) struct Stream {
     spot: Spot,
-    /// When writes are due, by bytes.
+    /// The schedule of writes, in bytes.
     schedule: Schedule,
     end: Time,
     made: u64,
@@ -28,7 +27,7 @@ pub(super) struct Stream {
 }
 
 impl Stream {
-    /// Bytes of its place: what it takes before it begins again.
+    /// Bytes of its place, after which it wraps.
     pub(super) const PLACE: u64 = 256 << 20;
     /// Tag of its requests.
     pub(super) const TAG: u64 = 1 << 46;
@@ -39,8 +38,8 @@ impl Stream {
         Stream { spot, schedule, end, made, flying, unsynced, sync_due, half: None, held: None }
     }
 
-    /// When the next request is due; `None` while one is under way, and when no more comes within
-    /// the run.
+    /// When the next request is due; `None` while one is in flight, and if no more come within the
+    /// run.
     pub(super) fn wakes_at(&self) -> Option<Time> {
         if self.flying {
             return None;
@@ -53,7 +52,7 @@ impl Stream {
         Some(self.schedule.due()).filter(|due| *due < self.end)
     }
 
-    /// The next request that is due, if its contents are made; they are made piece by piece.
+    /// The next due request if its buffer is filled; it is filled piece by piece.
     pub(super) fn next(&mut self, now: Time, buffers: &mut dyn Buffers) -> Option<Request> {
         if self.flying {
             return None;
@@ -94,29 +93,29 @@ impl Stream {
         Some(Request { tag: Stream::TAG, object, at, len: UNIT, op: Op::Write(buf), fua: false, due })
     }
 
-    /// The target did not take it.
+    /// The target refused the request for now.
     pub(super) fn put_back(&mut self, request: Request) {
         self.flying = false;
         self.held = Some(request);
     }
 
-    /// Its request ended.
+    /// Handles the completion of its request.
     pub(super) fn ended(&mut self, completion: &Completion) {
         self.flying = false;
         self.unsynced |= completion.result.is_ok() && completion.kind == OpKind::Write;
     }
 
-    /// Whether something of it is still under way.
+    /// Whether it has a request in flight.
     pub(super) fn is_flying(&self) -> bool {
         self.flying
     }
 
-    /// Whether it works on a write that is due.
+    /// Whether it is filling the buffer of a due write.
     pub(super) fn is_busy(&self) -> bool {
         self.half.is_some()
     }
 
-    /// Its buffers go back.
+    /// Returns its buffers.
     pub(super) fn finish(self, buffers: &mut dyn Buffers) {
         let held = self.held.and_then(|request| match request.op {
             Op::Write(buf) => Some(buf),

@@ -1,9 +1,9 @@
-//! The writer: wakes every cycle, writes the journal, then the blocks, then clears the journal.
+//! The writer: wakes every cycle, writes the journal, then the blocks, and then clears the journal.
 //!
 //! ```text
 //!   Sleep ──wake──► Journal ──► JournalSync ──► Data ──► DataSync ──► Clear ──► Sleep
 //! ```
-//! It gives the next write and takes what ended; it never waits.
+//! It returns the next write and handles completions; it never blocks.
 
 use super::setup::{BlockTarget, BufferContents, Buffers, Layout};
 use crate::BLOCK;
@@ -12,7 +12,7 @@ use crate::cycle::Cycle;
 use crate::settings::Constants;
 use block::{Buf, ObjectId, Op, Request, Span, Time};
 
-/// What the writer does.
+/// The phase of the writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WriterPhase {
     /// Waits for the next cycle.
@@ -29,17 +29,17 @@ pub enum WriterPhase {
     Clear,
 }
 
-/// What a writer does when it is asked for its next request.
+/// The answer of a writer that is polled for its next request.
 pub(super) enum Step {
-    /// This is it.
+    /// The request.
     Request(Request),
-    /// It made a piece of one, and there is more to make.
+    /// It filled a part of a request's buffer; poll again.
     Busy,
-    /// It waits, for something to end or for its next cycle.
+    /// Nothing now: it waits for a completion or for its next cycle.
     Waits,
 }
 
-/// A write to the journal whose contents are being made.
+/// A journal write whose buffer is being filled.
 struct Half {
     buf: Buf,
     blocks: u64,
@@ -57,9 +57,9 @@ pub(super) struct Writer {
     runtime: Span,
     phase: WriterPhase,
     burst: Burst,
-    /// Cycles begun.
+    /// Cycles begun so far.
     number: u64,
-    /// Units of the current phase made so far: blocks, or files to make durable.
+    /// Units submitted in the current phase: blocks, or files to flush.
     made: u64,
     flying: u32,
     slept_since: Time,
@@ -127,20 +127,20 @@ impl Writer {
         if self.is_asleep() { Span::ZERO } else { now.since(self.begun) }
     }
 
-    /// When the next cycle is due; `None` while one is under way, and when no more begins within
-    /// the run.
+    /// When the next cycle is due; `None` during a cycle, and if no more cycles begin within the
+    /// run.
     pub(super) fn wakes_at(&self) -> Option<Time> {
         let due = self.due_of(self.number + 1);
         let begins = due.max(self.slept_since);
         (self.is_asleep() && self.len > 0 && begins < self.start + self.runtime).then_some(due)
     }
 
-    /// Cycles due within the run: the last wakes before its end.
+    /// Cycles due within the run: the last one begins before its end.
     pub(super) fn cycles_due(&self) -> u64 {
         if self.len == 0 { 0 } else { self.runtime.as_nanos().saturating_sub(1) / self.period.as_nanos() }
     }
 
-    /// What to make next.
+    /// The next request, if there is one.
     pub(super) fn next(&mut self, now: Time, layout: &Layout, buffers: &mut dyn Buffers) -> Step {
         if let Some(request) = self.held.take() {
             self.flying += 1;
@@ -162,7 +162,7 @@ impl Writer {
         Step::Request(request)
     }
 
-    /// Gives back what it holds, at the end.
+    /// Returns its buffers at the end.
     pub(super) fn finish(&mut self, buffers: &mut dyn Buffers) {
         self.half.take().into_iter().for_each(|half| buffers.give(half.buf));
         if let Some(Request { op: Op::Write(buf), .. }) = self.held.take() {
@@ -170,13 +170,13 @@ impl Writer {
         }
     }
 
-    /// The target did not take it.
+    /// The target refused the request for now.
     pub(super) fn put_back(&mut self, request: Request) {
         self.flying -= 1;
         self.held = Some(request);
     }
 
-    /// One of its requests ended; the cycle, if that was its last.
+    /// Handles the completion of one of its requests; returns the cycle if that was the last of it.
     pub(super) fn ended(&mut self, end: Time, layout: &Layout) -> Option<Cycle> {
         self.flying -= 1;
         let all = match self.phase {
@@ -193,7 +193,7 @@ impl Writer {
         self.phase = match self.phase {
             WriterPhase::Sleep => WriterPhase::Sleep,
             WriterPhase::Journal => {
-                // The transaction journal is committed together with the cycle's own.
+                // The transaction journal is flushed together with the cycle's own.
                 self.objects.clear();
                 self.objects.push(layout.wij().0);
                 self.objects.extend(layout.stream().map(|spot| spot.object).filter(|object| *object != layout.wij().0));
@@ -241,7 +241,8 @@ impl Writer {
         let Some(due) = self.wakes_at().filter(|due| *due <= now) else { return };
         self.number += 1;
         self.due = due;
-        // What was due while the one before still ran begins at its end, whenever that was noticed.
+        // A cycle that became due during the previous one begins at that one's end, whenever that
+        // is noticed.
         self.begun = due.max(self.slept_since);
         self.sleep = self.begun.since(self.slept_since);
         self.burst = Burst::new(layout.blocks(), self.len, self.seed ^ self.number.wrapping_mul(0xd6e8_feb8_6659_fd93));
@@ -249,9 +250,9 @@ impl Writer {
         self.phase = WriterPhase::Journal;
     }
 
-    /// The next write to the journal: one at a time, in order. Its first block is the header. Its
-    /// contents are made while the write before it is on its way, a piece at a time, so that reads
-    /// that are due do not wait.
+    /// The next journal write: one at a time, in order. Its first block is the header. Its buffer
+    /// is filled piece by piece while the previous write is in flight, so that due reads do not
+    /// wait.
     fn journal(&mut self, now: Time, layout: &Layout, buffers: &mut dyn Buffers) -> Step {
         if self.made > self.len {
             return Step::Waits;
@@ -287,7 +288,7 @@ impl Writer {
         Step::Request(write(object, at, buf, now))
     }
 
-    /// The next write to the database: one for each writer that is free.
+    /// The next write to the database: one for each idle writer.
     fn data(&mut self, now: Time, layout: &Layout, buffers: &mut dyn Buffers) -> Option<Request> {
         if self.flying >= self.writers || self.made >= self.len {
             return None;
@@ -300,15 +301,15 @@ impl Writer {
         Some(write(object, at, buf, now))
     }
 
-    /// Makes the objects of this phase durable, all at the same time.
+    /// Flushes all objects of this phase concurrently.
     fn sync(&mut self, now: Time) -> Option<Request> {
         let &object = self.objects.get(self.made as usize)?;
         self.made += 1;
         Some(flush(object, now))
     }
 
-    /// Clears the journal's header, and makes that durable: a write and then a flush, which all
-    /// storage can do.
+    /// Clears the journal's header and makes that durable: a write and then a flush, which all
+    /// storage supports.
     fn clear(&mut self, now: Time, layout: &Layout, buffers: &mut dyn Buffers) -> Option<Request> {
         if self.flying > 0 || self.made > 1 {
             return None;

@@ -2,8 +2,8 @@
 
 use super::GrammarError;
 
-/// The method and its arguments, as command word and values; `None` where it is no call at all. An
-/// argument that was left out at the end is none, one that was left out before others is empty.
+/// The method and its arguments, as command word and values; `None` if it is not a call. Arguments
+/// left out at the end are absent; those left out before others are empty.
 pub fn unfold(typed: &str) -> Option<Result<Vec<String>, GrammarError>> {
     let rest = typed.trim();
     let call = rest.strip_prefix("do ").or_else(|| rest.strip_prefix("DO ")).or_else(|| rest.strip_prefix("Do "));
@@ -28,7 +28,7 @@ fn words(typed: &str, call: &str) -> Result<Vec<String>, GrammarError> {
     Ok(words)
 }
 
-/// Values between commas; a quote within quotes is written twice.
+/// Values between commas; a quote within quotes is doubled.
 fn arguments(list: &str) -> Option<Vec<String>> {
     if list.trim().is_empty() {
         return Some(Vec::new());
@@ -51,7 +51,7 @@ fn arguments(list: &str) -> Option<Vec<String>> {
             }
             letter if quoted => value.push(letter),
             letter if letter.is_whitespace() => {}
-            // Numbers stand as they are, words do not.
+            // Numbers are unquoted, words are not.
             letter if was_quoted || !(letter.is_ascii_digit() || letter == '.') => return None,
             letter => value.push(letter),
         }

@@ -1,4 +1,4 @@
-//! From words to what they ask.
+//! Parses the words of a command line.
 
 use super::words::{Known, Words, switch, valued};
 use super::{Command, Effort, ExportAsk, GrammarError, Load, PurgeAsk, RunAsk, Settings, SetupAsk, SweepAsk, call};
@@ -42,22 +42,22 @@ const SWEEP_EXAMPLE: &str = "sweep /usr/iris/db/zranread --from 1 --to 200";
 const EXPORT_EXAMPLE: &str = "export /usr/iris/db/zranread";
 const PURGE_EXAMPLE: &str = "purge /usr/iris/db/zranread ZRANREAD";
 
-/// Iterations of a process at most: two to the power of 53 are a number that text and tables carry
-/// exactly.
+/// Maximum iterations of a process: numbers up to two to the power of 53 are exact in text and
+/// tables.
 const ITERATIONS_MOST: u64 = 1 << 53;
-/// Seconds of a batch at most: a week.
+/// Maximum seconds of a batch: a week.
 const SECONDS_MOST: u64 = 7 * 86_400;
-/// Processes at most: each is a thread.
+/// Maximum number of processes: each is a thread.
 const PROCESSES_MOST: u64 = 4096;
 /// The largest database.
 const SIZE_MOST: Bytes = Bytes(1 << 50);
-/// The smallest: fewer blocks are no choice at random.
+/// The smallest database: fewer blocks leave no random choice.
 const SIZE_LEAST: Bytes = Bytes(1 << 20);
 
-/// What these words ask.
+/// Parses these words.
 ///
 /// # Errors
-/// They ask nothing that there is.
+/// They are not a valid command.
 pub fn parse(typed: &[String]) -> Result<Command, GrammarError> {
     let words = unfolded(typed)?;
     let Some((command, rest)) = words.split_first() else { return Ok(Command::Help) };
@@ -81,7 +81,8 @@ pub fn parse(typed: &[String]) -> Result<Command, GrammarError> {
     }
 }
 
-/// A published call as command word and values; whether a shell has parted it or not.
+/// Splits a published call into the command word and values, whether or not a shell has split it
+/// already.
 fn unfolded(typed: &[String]) -> Result<Vec<String>, GrammarError> {
     let Some(first) = typed.first() else { return Ok(Vec::new()) };
     let parted = first.eq_ignore_ascii_case("do");
@@ -228,7 +229,7 @@ fn load(words: &Words, target: &str, iterations: Option<&str>) -> Result<Load, G
     })
 }
 
-/// What was asked of response times; "off" takes a limit away.
+/// The limits of response times; "off" removes one.
 fn limits(words: &Words) -> Result<Limits, GrammarError> {
     let usual = Limits::default();
     let most_ms = match words.option("max-ms") {
@@ -254,7 +255,7 @@ fn seed(words: &Words) -> Result<u64, GrammarError> {
     words.option("seed").map_or(Ok(1), |given| number("--seed", given, 0..=u64::MAX))
 }
 
-/// Gigabytes as the original has them, or a size with its unit.
+/// A number of gigabytes as in the original, or a size with its unit.
 fn size(given: &str) -> Result<(Bytes, String), GrammarError> {
     let plain = given.bytes().all(|digit| digit.is_ascii_digit());
     let typed = if plain { format!("{given}GB") } else { given.to_owned() };
@@ -299,7 +300,7 @@ fn value(what: &str, rule: &str, given: &str) -> GrammarError {
     GrammarError::Value { what: what.into(), rule: rule.into(), given: given.into() }
 }
 
-/// Whether a target is several places as one, of which the list is a part.
+/// Whether a target combines several places; the commas of its list do not separate targets.
 fn joined(target: &str) -> bool {
     ["concat:", "striped:"].iter().any(|word| target.starts_with(word))
 }

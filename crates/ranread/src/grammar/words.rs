@@ -1,4 +1,4 @@
-//! Words apart: values in their order, and options with theirs.
+//! Separates words into values, in their order, and options with their values.
 
 use super::GrammarError;
 
@@ -25,7 +25,7 @@ pub struct Words {
 }
 
 impl Words {
-    /// Takes words apart; options are those of `known`, each `--name value` or `--name=value`.
+    /// Separates words; options are those of `known`, each as `--name value` or `--name=value`.
     pub fn of(typed: &[String], command: &'static str, known: &[&[Known]]) -> Result<Words, GrammarError> {
         let mut words = Words::default();
         let mut rest = typed.iter();
@@ -53,12 +53,12 @@ impl Words {
         Ok(words)
     }
 
-    /// The value at a place; one that is empty counts as left out.
+    /// The value at a position; an empty one counts as absent.
     pub fn value(&self, at: usize) -> Option<&str> {
         self.values.get(at).map(String::as_str).filter(|value| !value.is_empty())
     }
 
-    /// No more values than so many.
+    /// Refuses more than this many values.
     pub fn at_most(&self, most: usize, command: &'static str, example: &'static str) -> Result<(), GrammarError> {
         match self.values.get(most) {
             Some(given) => Err(GrammarError::Extra { command, given: given.clone(), most, example }),
@@ -76,7 +76,7 @@ impl Words {
         self.options.iter().filter(|(known, _)| *known == name).map(|(_, value)| value.clone()).collect()
     }
 
-    /// Whether the option stands there.
+    /// Whether the option was given.
     pub fn has(&self, name: &str) -> bool {
         self.option(name).is_some()
     }

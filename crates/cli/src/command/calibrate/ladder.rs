@@ -1,4 +1,4 @@
-//! A short ladder on a file or device: what a model is fitted to where nothing was recorded yet.
+//! A short ladder of loads on a file or device, to fit a model to if nothing is recorded yet.
 
 use super::recordings::Recordings;
 use crate::command::fio;
@@ -12,7 +12,7 @@ use std::os::unix::fs::FileTypeExt as _;
 use std::path::Path;
 use storage::Place;
 
-/// Sizes of requests, and how many are outstanding.
+/// Sizes of requests, and numbers in flight.
 const BLOCKS: [&str; 2] = ["4k", "64k"];
 const DEPTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 
@@ -23,10 +23,10 @@ pub struct Times {
     pub rounds: u32,
 }
 
-/// Runs the ladder and keeps it as a run of fio. A file that was not there is removed again.
+/// Runs the ladder and keeps it as a run of fio. A file that it created is removed again.
 ///
 /// # Errors
-/// The place cannot be loaded, or says nothing of storage.
+/// The place cannot be loaded, or the results say nothing about storage.
 pub fn record(place: &Path, size: Bytes, times: Times, writes: bool, memory: &Memory) -> Result<Recordings> {
     check_place(place, size)?;
     let made = !place.exists();
@@ -47,7 +47,7 @@ pub fn record(place: &Path, size: Bytes, times: Times, writes: bool, memory: &Me
     let memory = memory.labelled(vec![("ladder".into(), "calibrate".into())]);
     let recorded = fio::recorded(&words, &memory);
     if made && place.is_file() {
-        // It is this command's own; a remainder is no reason to lose the result.
+        // This command created it; a leftover file must not lose the result.
         let _ = std::fs::remove_file(place);
     }
     let (run, number) = recorded?;
@@ -78,7 +78,7 @@ fn check_place(place: &Path, size: Bytes) -> Result<()> {
     check_file("--place", place)?;
     let parent = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let room = dataset::room(parent).with_context(named)?;
-    // A file system without a size of its own has no end that could be told.
+    // Some file systems report no size, and so have no known limit.
     if room.total > 0 && size.0 > room.available {
         let free = Bytes(room.available);
         bail!("{}: --size {size} is more than the {free} that are free there; give less, or another place", named());
@@ -91,7 +91,7 @@ fn words(place: &Path, size: Option<Bytes>, Times { seconds, rounds }: Times, wr
         // A colon separates names in fio's list.
         format!("--filename={}", place.display().to_string().replace(':', "\\:")),
         format!("--runtime={seconds}"),
-        // What begins is not what goes on; a tenth is enough for storage without a cache.
+        // The beginning of a point is not typical; a tenth is enough for storage without a cache.
         format!("--ramp_time={}ms", 100 * seconds),
         "--time_based=1".into(),
         "--direct=1".into(),
@@ -100,7 +100,8 @@ fn words(place: &Path, size: Option<Bytes>, Times { seconds, rounds }: Times, wr
     ];
     words.extend(size.map(|size| format!("--size={}", size.0)));
     let kinds: &[&str] = if writes { &["randread", "randwrite"] } else { &["randread"] };
-    // Round by round: what disturbs the machine for a while disturbs no point in all of them.
+    // Round by round, so that a short disturbance of the machine does not affect a point in all
+    // rounds.
     for round in 1..=rounds {
         for kind in kinds {
             for block in BLOCKS {

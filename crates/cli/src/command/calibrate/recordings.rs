@@ -1,4 +1,4 @@
-//! What a model is fitted to: the closed loops of kept runs.
+//! The data that a model is fitted to: the closed loops of kept runs.
 
 use crate::command::results;
 use crate::memory::Memory;
@@ -8,23 +8,23 @@ use stats::run::{Run, Setting, Value};
 use workload::plan::Plan;
 use workload::{Arrival, Pattern, Spec};
 
-/// Points, and where they are from.
+/// Points and their source.
 pub struct Recordings {
     /// The points.
     pub points: Vec<CalibrationPoint>,
-    /// `run 17`, `runs 17, 18`.
+    /// The source: `run 17`, `runs 17, 18`.
     pub from: String,
-    /// What was loaded.
+    /// The loaded place.
     pub about: String,
-    /// What is left out, and why.
+    /// Points that were left out, and why.
     pub notes: Vec<String>,
 }
 
 impl Recordings {
-    /// Of these runs of the results database.
+    /// The points of these runs in the results database.
     ///
     /// # Errors
-    /// There is no such run, or it says nothing of storage.
+    /// There is no such run, or it says nothing about storage.
     pub fn of(names: &[String], memory: &Memory) -> Result<Recordings> {
         let database = results::open(memory)?;
         let mut numbers: Vec<i64> = Vec::new();
@@ -45,10 +45,10 @@ impl Recordings {
         Ok(found)
     }
 
-    /// The one run of a ladder.
+    /// The points of a ladder's run.
     ///
     /// # Errors
-    /// It says nothing of storage.
+    /// It says nothing about storage.
     pub fn of_one(run: &Run, from: String) -> Result<Recordings> {
         let mut found = Recordings { points: Vec::new(), about: String::new(), notes: Vec::new(), from };
         let name = found.from.clone();
@@ -75,7 +75,7 @@ impl Recordings {
     }
 }
 
-/// Runs as a line has them: `run 17`, `runs 17, 18`, `runs 1 to 18` where there are many in a row.
+/// A list of runs: `run 17`, `runs 17, 18`, or `runs 1 to 18` for many consecutive ones.
 fn listed(numbers: &[i64]) -> String {
     match numbers {
         [one] => format!("run {one}"),
@@ -86,7 +86,7 @@ fn listed(numbers: &[i64]) -> String {
     }
 }
 
-/// Says of a plan's run what was outstanding: the plan has it, by phase and workload.
+/// Adds the number of requests in flight to a plan's run: the plan has it, by phase and workload.
 fn say_load(run: &mut Run, number: i64) -> Result<()> {
     let plan = Plan::read(&run.identity.text, &format!("run {number}")).map_err(|errors| anyhow!("{errors}"))?;
     if plan.phases.len() != run.points.len() || plan.workloads.len() != run.actors.len() {

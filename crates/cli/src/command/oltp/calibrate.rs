@@ -1,4 +1,4 @@
-//! `seawall oltp calibrate`: order entry in virtual time, held against runs of a real database.
+//! `seawall oltp calibrate`: order entry in virtual time, compared with runs of a real database.
 
 use crate::command::{reproduce, results};
 use crate::memory::Memory;
@@ -12,8 +12,8 @@ use std::path::PathBuf;
 /// Fit order entry in virtual time to a run of a real database, and check it on another one
 ///
 /// Both are kept runs of `seawall oltp run`, with buffers of different sizes: four or five numbers
-/// are fitted to the first, and the second shows what they are worth. Exit code 1: its transactions
-/// a second come out further off than --within.
+/// are fitted to the first, and the second shows how well they predict. Exit code 1: its
+/// transactions per second differ by more than --within.
 #[derive(clap::Args)]
 pub struct Calibrate {
     /// The run that is fitted to, by number, `last`, `last~1` or uuid
@@ -22,7 +22,7 @@ pub struct Calibrate {
     /// The run that is held out: other buffers, or memory
     #[arg(long, value_name = "RUN")]
     held_out: String,
-    /// How far off it may come out, in percent
+    /// Maximum error on the second run, in percent
     #[arg(long, value_name = "PERCENT", default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..=1000))]
     within: u32,
     /// The file of the storage that the database saw, for --array

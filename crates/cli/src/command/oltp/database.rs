@@ -1,4 +1,4 @@
-//! Databases made, proved and removed.
+//! Creates, verifies and removes databases.
 
 use super::{Check, Drop, Setup, Which};
 use crate::live::{Live, Progress, Stream, Unit};
@@ -8,13 +8,13 @@ use ::oltp::{Indexes, Rows, Sizes};
 use anyhow::{Context as _, Result, bail};
 use std::num::NonZeroUsize;
 
-/// The file of a folder.
+/// The database file in a folder.
 pub const FILE: &str = "orders.sqlite";
 
-/// Whether that database has what setup makes.
+/// Whether setup has been run on that database.
 ///
 /// # Errors
-/// It is none, or does not answer.
+/// The name is invalid, or the server does not answer.
 pub fn is_set_up(name: &str) -> Result<bool> {
     match Database::named(name, &|name| std::env::var(name).ok(), None)?.number("scale") {
         Ok(_) => Ok(true),
@@ -24,7 +24,7 @@ pub fn is_set_up(name: &str) -> Result<bool> {
 }
 
 impl Which {
-    /// The database that was named.
+    /// The named database.
     pub fn database(&self, buffers: Option<u64>) -> Result<Database> {
         let environment = |name: &str| std::env::var(name).ok();
         match &self.database {
@@ -32,13 +32,13 @@ impl Which {
                 let name = format!("sqlite:{}", self.directory.join(FILE).display());
                 Ok(Database::named(&name, &environment, buffers)?)
             }
-            // What was typed is not repeated: a password may be in it.
+            // The name is not printed, because it may contain a password.
             Some(named) => Database::named(named, &environment, buffers).context("--database"),
         }
     }
 }
 
-/// Into how many parts a load is divided for its bar.
+/// Steps of the progress bar.
 const PARTS: u64 = 1000;
 
 impl Setup {

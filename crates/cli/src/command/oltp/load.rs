@@ -1,4 +1,4 @@
-//! Users at work: one number of them, or more and more.
+//! Users on a database: a fixed number, or more and more.
 
 mod sweep;
 
@@ -23,7 +23,7 @@ use stats::run::{DeviceRow, HostRecord, Run as Kept_, State, Times};
 use std::path::{Path, PathBuf};
 use uring::Clock;
 
-/// A load and what is kept of it.
+/// A load and its kept run.
 struct Field<'a> {
     work: &'a Work,
     database: Database,
@@ -39,21 +39,21 @@ struct Field<'a> {
     /// When the first window began.
     zero: Option<Time>,
     stop: Stop,
-    /// Why the database could not be told what a point added.
+    /// Why the rows that a point added could not be recorded in the database.
     unclosed: Option<Error>,
     live: Live,
 }
 
-/// What ends and what drives a point, other than time.
+/// The rate and the end of a point, apart from its time.
 #[derive(Clone, Copy, Default)]
 struct Schedule {
-    /// Transactions due in a second.
+    /// Transactions due per second.
     rate: Option<f64>,
-    /// Transactions after which it is over.
+    /// Number of transactions after which it ends.
     transactions: Option<u64>,
 }
 
-/// A point as it was played.
+/// The results of a point.
 pub(super) struct Played {
     pub figures: Figures,
     pub ledger: Ledger,
@@ -85,7 +85,7 @@ impl Run {
 }
 
 impl Run {
-    /// Whether the files that are asked for can be written.
+    /// Whether the requested files can be written.
     pub(super) fn check_outputs(&self) -> Result<()> {
         let files = [("--output", &self.work.output), ("--xml", &self.xml), ("--csv", &self.csv)];
         let files: Vec<(&str, &Path)> =
@@ -93,7 +93,7 @@ impl Run {
         check_files(&files)
     }
 
-    /// Writes the files that are asked for.
+    /// Writes the requested files.
     ///
     /// # Errors
     /// One cannot be written.
@@ -114,14 +114,14 @@ impl Run {
     }
 }
 
-/// What ended a load other than its time.
+/// What ended a load early.
 struct Ending {
     stopped: bool,
     unclosed: Option<Error>,
 }
 
 impl Ending {
-    /// Says it, once what was measured is written.
+    /// Reports it, after the results are written.
     fn told(self) -> Result<()> {
         if let Some(error) = self.unclosed {
             bail!("what was measured is kept, but the database could not be told what this run added: {error}");
@@ -200,7 +200,7 @@ impl<'a> Field<'a> {
         Ok(Field { work, database, engine, buffers, ranges, pace, run, kept, clock, zero, stop, unclosed, live })
     }
 
-    /// How long users work before anything is measured, in seconds.
+    /// Length of the warm-up, in seconds.
     fn warm_up(&self) -> u64 {
         if self.pace.transactions.is_some() { 0 } else { self.work.warm_up }
     }
@@ -246,7 +246,7 @@ impl<'a> Field<'a> {
         let ServerSeen { seconds: server, stored } = server;
         // Without a connection nothing was added.
         let (added, unsure) = played.as_ref().map(|ledger| (*ledger.whole(), ledger.unsure())).unwrap_or_default();
-        // A database that is gone takes nothing of what was measured with it.
+        // If the database is gone, its measurements are still valid.
         self.unclosed = self.database.run_ends(open, &added, unsure).err();
         let ledger = played.map_err(|failure| anyhow!("{}: {failure}", self.database.name()))?;
         let zero = *self.zero.get_or_insert(ledger.from());
@@ -265,7 +265,7 @@ impl<'a> Field<'a> {
         Ok(Played { figures, ledger, seen, host, server, limiter })
     }
 
-    /// What the host did in a window.
+    /// What was observed of the host in a window.
     fn seen(
         &self,
         start: Span,
@@ -287,7 +287,7 @@ impl<'a> Field<'a> {
             cpu: before.and_then(|(before, _)| now.cpu_busy_since(&before)),
             device: devices.max_by(|a, b| a.1.total_cmp(&b.1)),
             io_pressure: stalls.filter(|_| passed > 0.0).map(|stalls| stalls.iter().sum::<f64>() / passed),
-            // Devices may stand on each other: what the one read that read most is no sum.
+            // Devices may be stacked, so the most of one device counts, not the sum.
             device_read: host
                 .devices
                 .iter()
@@ -321,7 +321,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// The database with what is asked of connections to it.
+/// The database, with the settings of its connections.
 fn opened(work: &Work) -> Result<Database> {
     let mut database = work.which.database(work.buffers.map(|size| size.0))?;
     match &mut database {
@@ -363,7 +363,7 @@ fn own_cpu_s() -> Option<f64> {
     process("self").map(|(_, time)| time.as_secs_f64())
 }
 
-/// From this part of a processor on, the driver beside a server is part of what is measured.
+/// If it uses this fraction of a processor or more, the driver beside a server distorts the result.
 const DRIVER: f64 = 0.5;
 
 fn warn_of_driver(seen: &Evidence) {
@@ -374,13 +374,13 @@ fn warn_of_driver(seen: &Evidence) {
     }
 }
 
-/// Looks once a second.
+/// Called once a second.
 struct Watch<'a> {
     stop: &'a Stop,
-    /// Told where the first window begins.
+    /// Notified when the first window begins.
     kept: Option<&'a Kept>,
     columns: Option<&'a Columns>,
-    /// Shown where no lines are printed.
+    /// Used if no lines are printed.
     live: &'a mut Live,
     users: u32,
     database: &'a Database,
@@ -394,7 +394,7 @@ impl PointWatcher for Watch<'_> {
             kept.begins();
         }
         self.before = Some((Counters::now(), own_cpu_s()));
-        // Without it the database's own figures are not known.
+        // Without it the server's counters are unknown.
         self.server = self.database.watch().ok().flatten();
     }
 
@@ -413,7 +413,7 @@ impl PointWatcher for Watch<'_> {
 }
 
 impl Watch<'_> {
-    /// The transactions of the second that is over.
+    /// Shows the transactions of the last second.
     fn show(&mut self, ledger: &Ledger, seconds: usize, working: u32) {
         let second = ledger.seconds()[seconds - 1];
         let took: Span = second.took.iter().fold(Span::ZERO, |sum, took| sum + *took);
@@ -436,7 +436,7 @@ impl Watch<'_> {
     }
 }
 
-/// Writes a page where one is wanted.
+/// Writes a page if it is requested.
 fn write(path: Option<&Path>, page: report::Page, backend: &str) -> Result<()> {
     let Some(path) = path else { return Ok(()) };
     let facts = report::text::facts(now_unix_ms(), &machine::look(None, backend));

@@ -1,4 +1,4 @@
-//! Order entry in virtual time, on an array that one does not have.
+//! Order entry in virtual time, on a simulated array.
 
 use super::load::Played;
 use super::{Run, calibrate};
@@ -18,7 +18,7 @@ use stage::device::{built, spec_of};
 use stats::run::{HostRecord, Identity, Run as Kept, State};
 use workload::plan::Device;
 
-/// The database's own cache, unless it is said.
+/// Default size of the database's own cache.
 const BUFFERS: Bytes = Bytes::gib(1);
 
 pub fn run(run: &Run, array: &str, memory: &Memory) -> Result<Answer> {
@@ -45,7 +45,7 @@ pub fn run(run: &Run, array: &str, memory: &Memory) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// What is asked, as a shop.
+/// The settings as a shop.
 fn shop(run: &Run, array: &str, memory: &Memory) -> Result<Shop> {
     let work = &run.work;
     let not_here = [
@@ -93,7 +93,7 @@ fn play(run: &Run, shop: &Shop, device: &Device, stop: &Stop) -> Result<Ledger> 
     Ok(play_shop(shop, target, run.work.seed, [warm_up, window], &|| stop.is_asked()))
 }
 
-/// What host and array did: processors by what was done, the media and what limits by means.
+/// What host and array did, as mean values: processors by work done, the media, and the limiter.
 fn evidence(device: &Device, shop: &Shop, figures: &Figures) -> Result<(Evidence, Limiter)> {
     let cpu = figures.avg_tps * shop.host.as_secs_f64() / f64::from(shop.processors);
     let mut seen = Evidence { cpu: Some(cpu.min(1.0)), cores: shop.processors, ..Evidence::default() };
@@ -112,7 +112,7 @@ fn evidence(device: &Device, shop: &Shop, figures: &Figures) -> Result<(Evidence
     Ok((seen, Limiter { name: if name == "host" { "processor" } else { "storage" }, grounds }))
 }
 
-/// Keeps the run as those on databases are kept.
+/// Keeps the run like those on real databases.
 fn keep(run: &Run, (shop, array): (&Shop, &str), played: &Played, state: State, memory: &Memory) -> Kept {
     let (work, buffers) = (&run.work, run.work.buffers.unwrap_or(BUFFERS));
     let users = report::text::count(shop.users as usize, "user", "users");

@@ -1,4 +1,4 @@
-//! The volumes, looked at once, and a point played on them.
+//! The volumes, opened once, and the points played on them.
 
 use super::{Storage, said};
 use crate::classic::{Counters, aim};
@@ -17,10 +17,10 @@ use stats::run::Run;
 use std::path::Path;
 use storage::{Consent, Intent, Permit, Place};
 
-/// How large a volume of a simulated device is.
+/// Size of a volume of a simulated device.
 const SIMULATED: Bytes = Bytes::gib(100);
 
-/// What a test loads.
+/// The volumes of a test.
 pub struct Field<'a> {
     /// Its volumes, in their order.
     pub volumes: Vec<OrionVolume>,
@@ -28,10 +28,10 @@ pub struct Field<'a> {
 }
 
 impl<'a> Field<'a> {
-    /// Looks at all volumes.
+    /// Opens all volumes.
     ///
     /// # Errors
-    /// The list cannot be read, or a volume is none.
+    /// The list cannot be read, or a volume is invalid.
     pub fn open(ask: &Ask, storage: Storage<'a>) -> Result<Field<'a>> {
         let volumes = match storage {
             Storage::Real => listed(&ask.test_name)?.iter().map(|path| volume(path)).collect::<Result<_>>()?,
@@ -44,11 +44,11 @@ impl<'a> Field<'a> {
         Ok(Field { volumes, storage })
     }
 
-    /// Whether all volumes may be written, where anything is: before the first point, since some
-    /// points may write nothing.
+    /// Checks that all volumes may be written, if any point writes: before the first point, because
+    /// some points may write nothing.
     ///
     /// # Errors
-    /// One of them may not.
+    /// One of them may not be written.
     pub fn may_be_written(&self, ask: &Ask) -> Result<()> {
         let writes = ask.load.write_percent > 0 && matches!(self.storage, Storage::Real);
         let consent = Consent::new(&ask.destroy, &ask.even_in_use);
@@ -59,7 +59,7 @@ impl<'a> Field<'a> {
         Ok(())
     }
 
-    /// Measures a point, which began `start` behind the beginning of its test.
+    /// Measures a point that began `start` after the beginning of its test.
     ///
     /// # Errors
     /// Nothing was run.
@@ -71,8 +71,8 @@ impl<'a> Field<'a> {
         let before = Counters::now();
         let outcomes = match self.storage {
             Storage::Real => {
-                // What the first point was let write, and wrote, does not stand in the way of the
-                // others.
+                // The data that the first point was allowed to overwrite must not block the later
+                // ones.
                 let own = self.volumes.iter().filter(|_| number > 0).map(|volume| volume.name.clone());
                 let settings = RunSettings {
                     destroy: ask.destroy.iter().cloned().chain(own).collect(),
@@ -97,7 +97,7 @@ impl<'a> Field<'a> {
     }
 }
 
-/// The volumes that a test's list names.
+/// The volumes in a test's list.
 fn listed(test_name: &str) -> Result<Vec<String>> {
     let file = orion::lun_file(test_name);
     let text = match std::fs::read_to_string(&file) {
@@ -113,7 +113,7 @@ fn listed(test_name: &str) -> Result<Vec<String>> {
     orion::luns(&text, &file).map_err(said)
 }
 
-/// A volume that is there and may be read.
+/// A volume that exists and may be read.
 fn volume(path: &str) -> Result<OrionVolume> {
     if Path::new(path).is_dir() {
         bail!("{path}: is a folder; a volume is a device or a file");
@@ -129,17 +129,17 @@ fn volume(path: &str) -> Result<OrionVolume> {
     Ok(OrionVolume { name: path.to_owned(), size: found.size.0, at })
 }
 
-/// What a point that is measured is part of.
+/// The context of a point that is measured.
 pub struct Watching<'w> {
     /// Asked to stop.
     pub stop: &'w Stop,
     /// The test.
     pub test: &'w Test,
-    /// What is shown at a terminal.
+    /// The live view at a terminal.
     pub live: &'w mut Live,
-    /// Keeps what there is.
+    /// The kept run.
     pub kept: &'w mut Kept,
-    /// The points that are over, and the one that begins.
+    /// The completed points, and the one that begins.
     pub run: &'w Run,
 }
 
@@ -150,8 +150,7 @@ impl Watching<'_> {
     }
 }
 
-/// A point under way: keeps what there is of it, and says what is to know before the first point
-/// and nothing of the others.
+/// A point in progress: keeps its partial results, and prints notes only before the first point.
 struct Played<'w, F> {
     watching: Watching<'w>,
     so_far: F,

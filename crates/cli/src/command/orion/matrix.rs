@@ -1,4 +1,4 @@
-//! The matrix as a course: point after point is measured, told and kept.
+//! The matrix as a sequence: each point is measured, printed and kept.
 
 use super::field::{Field, Watching};
 use super::outputs::Outputs;
@@ -13,21 +13,21 @@ use orion::{MeasuredPoint, Test};
 use stats::run::{Point, Run};
 use uring::Clock;
 
-/// Files are written anew so often, so that one that is killed leaves what it measured; and no more
-/// often than this part of the time, since what is written grows with the points.
+/// How often the files are rewritten, so that a killed test leaves its results; but at most for
+/// this fraction of the time, because the files grow with the points.
 const TELL: Span = Span::SECOND;
 const TELL_PART: u64 = 50;
 
-/// A test under way.
+/// A test in progress.
 pub struct Matrix<'t> {
     field: &'t Field<'t>,
     test: &'t Test,
     outputs: &'t Outputs,
     stop: &'t Stop,
     live: Live,
-    /// Where it is kept.
+    /// The kept run.
     pub kept: Kept,
-    /// What was measured.
+    /// The measured points.
     pub points: Vec<MeasuredPoint>,
     clock: Clock,
     /// When the files are written next.
@@ -47,8 +47,7 @@ impl<'t> Matrix<'t> {
 impl Scene for Matrix<'_> {
     type Error = anyhow::Error;
 
-    /// In virtual time, in which each point has a clock of its own, the points one behind the
-    /// other.
+    /// In virtual time each point has its own clock, so the points are placed one after the other.
     fn now(&self) -> Time {
         match self.test.simulated {
             true => self.points.last().map_or(Time::ZERO, |last| Time::ZERO + last.start + last.elapsed),
@@ -100,7 +99,7 @@ impl Scene for Matrix<'_> {
 }
 
 impl Matrix<'_> {
-    /// Writes the files where it is time to; the run began at `start`.
+    /// Writes the files if they are due; the run began at `start`.
     fn tell(&mut self, start: Time) -> Result<()> {
         let now = self.clock.now();
         if self.test.simulated || now < self.next {

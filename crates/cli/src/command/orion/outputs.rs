@@ -1,4 +1,4 @@
-//! A test's files, each written whole in one step, so that a reader meanwhile reads a whole one.
+//! A test's files, each replaced as a whole, so that readers never see a partial one.
 
 use anyhow::{Context as _, Result};
 use orion::{MeasuredPoint, Test};
@@ -14,8 +14,8 @@ pub struct Outputs {
 }
 
 impl Outputs {
-    /// Begins them: what cannot be written is known before anything is measured. The files of a
-    /// test of the same name and minute stay; then this one has a number.
+    /// Creates them: what cannot be written is known before anything is measured. The files of an
+    /// earlier test with the same name and minute stay, and the names of this one get a number.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -29,7 +29,7 @@ impl Outputs {
         Ok(outputs)
     }
 
-    /// Writes them with the points so far, and the page where one was asked for.
+    /// Writes them with the points so far, and the page if requested.
     ///
     /// # Errors
     /// A file cannot be written.
@@ -42,11 +42,11 @@ impl Outputs {
         replace(path, &page.render()).context("--page")
     }
 
-    /// Removes them again, where nothing was measured.
+    /// Removes them again if nothing was measured.
     pub fn remove(&self, test: &Test) {
         let files = orion::files(test, &[]).map(|(kind, _)| file(&self.stem, kind));
         for path in files.iter().chain(&test.ask.page) {
-            // What cannot be removed says that it has no points.
+            // A file that cannot be removed says that it has no points.
             let _ = fs::remove_file(path);
         }
     }

@@ -1,4 +1,4 @@
-//! One batch: its jobs run, watched, and turned into rows.
+//! One batch: runs its jobs, watches them, and makes rows of their outcomes.
 
 use super::keeper::TOOL;
 use super::marks::Running;
@@ -26,44 +26,44 @@ use std::path::Path;
 use storage::Place;
 use workload::job::JobSpec;
 
-/// Requests of a process where nothing else was said, and on flash.
+/// Default number of requests of a process, and the default on flash.
 const ITERATIONS: u64 = 10_000;
 const ITERATIONS_ON_FLASH: u64 = 100_000;
 
-/// What batches load, looked at once.
+/// The targets of all batches, opened once.
 pub struct Field<'a> {
     load: Load,
     aims: Vec<Aim>,
     storage: Storage<'a>,
-    /// How the targets are called.
+    /// The names of the targets.
     places: Vec<run::RunPlace>,
-    /// Bytes of all targets; `None` where it does not matter.
+    /// Bytes of all targets; `None` if it does not matter.
     size: Option<Bytes>,
     running: Option<Running>,
-    /// The relation that is read, in place of the engine's jobs.
+    /// The relation that is read instead of running the engine's jobs.
     relation: Option<Relation>,
-    /// Why the reads of a relation say nothing of the storage.
+    /// Why the reads of a relation say nothing about the storage.
     unsure: Option<String>,
     failed: bool,
-    /// What is to be said of batches when no line of the output is open.
+    /// Remarks on batches, to be printed when no output line is open.
     remarks: Vec<String>,
 }
 
-/// What came of a batch.
+/// The outcome of a batch.
 pub struct Finished {
-    /// Of each process.
+    /// The outcome of each process.
     pub outcomes: Vec<JobOutcome>,
-    /// Bytes that storage gave, where the program itself is not what reads.
+    /// Bytes read from storage, if another program reads them.
     pub fetched: Option<u64>,
-    /// Blocks that a server looked for in its cache.
+    /// A server's cache hits and reads.
     pub looked: Option<Looked>,
 }
 
 impl<'a> Field<'a> {
-    /// Looks at all targets.
+    /// Opens all targets.
     ///
     /// # Errors
-    /// One of them is none.
+    /// One of them is invalid.
     pub fn open(mut load: Load, storage: Storage<'a>) -> Result<Field<'a>> {
         let relation = if let Storage::Real = storage { of_relation(&load)? } else { None };
         let (mut aims, mut places, mut size, mut flash) = (Vec::new(), Vec::new(), Bytes(0), true);
@@ -99,12 +99,12 @@ impl<'a> Field<'a> {
         })
     }
 
-    /// How the targets are called in rows.
+    /// The names of the targets in rows.
     fn name(&self) -> String {
         self.places.iter().map(|place| place.name.as_str()).collect::<Vec<_>>().join(",")
     }
 
-    /// What loads them.
+    /// The machine that loads them.
     pub fn machine(&self) -> Machine {
         match (self.storage, self.aims.first()) {
             (Storage::Simulated(_), _) => Machine { backend: "virtual time".into(), ..Machine::default() },
@@ -116,12 +116,12 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Whether its time is a virtual one.
+    /// Whether its time is virtual.
     pub fn is_simulated(&self) -> bool {
         matches!(self.storage, Storage::Simulated(_))
     }
 
-    /// The run of what is played, which begins to be kept: `loads` says how many processes.
+    /// Begins to keep the run; `loads` is the number of processes in words.
     pub fn begin(&self, memory: &Memory, loads: &str, sheet: &[(String, String)]) -> (Run, Kept) {
         let title = format!("{} of {}, {loads}", self.kind(), self.name());
         let identity = memory::identity(TOOL, title, now_unix_ms());
@@ -146,7 +146,7 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// An error where some target would have no process.
+    /// Fails if a target would have no process.
     pub fn must_suffice(&self, processes: u32) -> Result<()> {
         let targets = self.aims.len();
         if (processes as usize) < targets {
@@ -155,28 +155,28 @@ impl<'a> Field<'a> {
         Ok(())
     }
 
-    /// What to know before anything runs.
+    /// Notes to print before anything runs.
     pub fn notes(&self) -> Vec<String> {
         let cache = self.cannot_say().map(|why| format!("this will measure the cache: {why}"));
         let direct = (self.load.page_cache).then(|| "through the page cache: figures are not the storage's".to_owned());
         cache.into_iter().chain(direct).collect()
     }
 
-    /// Why no verdict on the storage is possible; `None` where one is.
+    /// Why no verdict on the storage is possible; `None` if one is.
     pub fn cannot_say(&self) -> Option<String> {
-        // Of a relation it is measured where its blocks came from.
+        // For a relation, the origin of its blocks is measured.
         if self.relation.is_some() {
             return self.unsure.clone();
         }
         self.size.and_then(smaller_than_memory)
     }
 
-    /// Whether some process failed.
+    /// Whether a process failed.
     pub fn failed(&self) -> bool {
         self.failed
     }
 
-    /// The name and size of what is loaded, and how.
+    /// Lines of the specification sheet: the target, its size and the load.
     pub fn sheet(&self) -> Vec<(String, String)> {
         let size = self.size.map_or(String::new(), |size| size.to_string());
         let effort = match self.load.effort {
@@ -192,7 +192,8 @@ impl<'a> Field<'a> {
         sheet.map(|(name, value)| (name.to_owned(), value)).to_vec()
     }
 
-    /// Runs a batch of so many processes as the last point of `run`, in which it begins at `start`.
+    /// Runs a batch of this many processes as the last point of `run`, in which it begins at
+    /// `start`.
     ///
     /// # Errors
     /// Nothing was run.
@@ -235,7 +236,7 @@ impl<'a> Field<'a> {
             (Storage::Simulated(device), _) => {
                 let simulation = Simulation::of(&specs)?;
                 let target = built(device, simulation.size(), self.load.seed ^ repeat)?;
-                // The processes of a batch run at once: none waits for what an earlier one leaves.
+                // Each batch starts on an idle device; its processes run at once.
                 let clock = VirtualClock::new();
                 Finished::of(simulation.run(target, &clock, &mut || stop.is_asked(), &mut |_, _| Ok(None)))
             }
@@ -259,7 +260,7 @@ impl<'a> Field<'a> {
         Ok((batch, measured))
     }
 
-    /// How long a batch takes, where that was asked for.
+    /// Length of a batch, if it is fixed.
     fn length(&self) -> Option<Span> {
         match self.load.effort {
             Some(Effort::Seconds(seconds)) => Some(Span::from_secs(seconds)),
@@ -292,14 +293,15 @@ impl<'a> Field<'a> {
         self.remarks.drain(..).for_each(|line| terminal::complain(&line));
     }
 
-    /// Where a server's blocks came from.
+    /// Adds a remark on where a server's blocks came from.
     fn remark_on_server(&mut self, evidence: &BatchEvidence, looked: Looked) {
-        // The first reason holds: one batch of a sweep that says nothing of the storage is enough.
+        // The first reason is kept: one batch of a sweep that says nothing about the storage is
+        // enough.
         self.unsure = self.unsure.take().or_else(|| relation::unsure(evidence, looked));
         self.remarks.push(relation::said(evidence, looked));
     }
 
-    /// The connections that its processes lost, and each error once.
+    /// Adds remarks on lost connections, and on each error once.
     fn remark_on(&mut self, outcomes: &[JobOutcome]) {
         let mut lost = Losses::default();
         outcomes.iter().for_each(|outcome| lost.absorb(&outcome.losses));
@@ -314,8 +316,7 @@ impl<'a> Field<'a> {
         self.remarks.extend(errors.into_iter().cloned());
     }
 
-    /// What was seen of the machine meanwhile; of a simulated device nothing of this machine
-    /// counts.
+    /// What was observed of the machine meanwhile; nothing for a simulated device.
     fn evidence(&self, outcomes: &[JobOutcome], before: &Counters, after: &Counters) -> BatchEvidence {
         let Storage::Real = self.storage else { return BatchEvidence::default() };
         let mut reads = Track::default();
@@ -343,7 +344,7 @@ impl Finished {
     }
 }
 
-/// The relation that is read; `None` where files and devices are.
+/// The relation that is read; `None` for files and devices.
 fn of_relation(load: &Load) -> Result<Option<Relation>> {
     let [target] = load.targets.as_slice() else {
         match load.targets.iter().find(|target| relation::is_relation(target)) {
@@ -377,7 +378,7 @@ fn real(target: &str) -> Result<(Aim, Bytes, bool)> {
     Ok((aim, found.size, on_flash(Path::new(target))))
 }
 
-/// Whether it is a device, an export or nothing, and not a directory.
+/// Whether it is a device, an export or null, and not a directory.
 fn is_special(target: &str) -> bool {
     match Place::parse(target) {
         Ok(Place::Path(path)) if path.is_dir() || target.ends_with('/') => false,
@@ -386,7 +387,7 @@ fn is_special(target: &str) -> bool {
     }
 }
 
-/// How a target is called where runs are kept: a database by its directory.
+/// The name of a target in kept runs: a database has that of its directory.
 fn place(aim: &Aim, target: &str, size: Bytes) -> run::RunPlace {
     let (kind, name) = match aim {
         Aim::Database { .. } => ("folder", database::with_slash(target)),
@@ -401,19 +402,19 @@ fn place(aim: &Aim, target: &str, size: Bytes) -> run::RunPlace {
     run::RunPlace { kind: kind.into(), name, size: Some(size.0) }
 }
 
-/// What a batch is watched by.
+/// The context of a batch.
 pub struct Watched<'w> {
-    /// Asked to stop.
+    /// The request to stop.
     pub stop: &'w Stop,
-    /// Whether each second has a dot.
+    /// Whether to print a dot each second.
     pub dots: bool,
-    /// What is shown at a terminal where no dots are printed.
+    /// The live view at a terminal, if no dots are printed.
     pub live: &'w mut Live,
-    /// Keeps what was done.
+    /// The kept run.
     pub kept: &'w mut Kept,
 }
 
-/// A batch under way.
+/// A batch in progress.
 struct Watching<'w> {
     watched: Watched<'w>,
     running: Option<&'w Running>,
@@ -422,7 +423,7 @@ struct Watching<'w> {
     /// When the batch began in it.
     start: Span,
     rows: JobRows,
-    /// What the engine noted; the line of dots is open meanwhile.
+    /// The engine's notes; they are printed later because the line of dots is open.
     notes: Vec<String>,
 }
 
@@ -456,7 +457,7 @@ impl Watch for Watching<'_> {
     }
 }
 
-/// What the classic lines do not say, in one.
+/// The figures that the classic lines do not have, in one line.
 pub fn said(batch: &Batch, measured: &Measured) -> String {
     let lat = batch.lat();
     let ms = |part| text::millis(lat.quantile(part));

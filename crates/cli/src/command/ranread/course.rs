@@ -1,4 +1,4 @@
-//! Batches as a course: each is a point of one run, which is kept as it goes.
+//! Batches as a sequence: each is a point of one run, which is kept as it goes.
 
 use super::batch::{Field, Watched};
 use crate::interrupt::Stop;
@@ -14,34 +14,34 @@ use std::io::{IsTerminal as _, stdout};
 use std::path::PathBuf;
 use uring::Clock;
 
-/// Which batches are played.
+/// Chooses the batches.
 pub trait Loads {
-    /// How many processes the next one has; `None` after the last.
+    /// Number of processes of the next one; `None` after the last.
     fn next(&mut self) -> Option<u32>;
 
-    /// One is over.
+    /// Called after each batch.
     fn took(&mut self, batch: &Batch, measured: Measured);
 }
 
-/// Batches under way.
+/// Batches in progress.
 pub struct Batches<'b, 'f, L> {
     pub field: &'b mut Field<'f>,
     pub loads: L,
     pub stop: &'b Stop,
-    /// Whether the output has an open line while a batch runs; its remarks wait for the end of it.
+    /// Whether an output line stays open while a batch runs; remarks are then printed later.
     pub line_is_open: bool,
-    /// Whether each second has a dot.
+    /// Whether to print a dot each second.
     pub dots: bool,
     pub live: Live,
     pub kept: &'b mut Kept,
     pub clock: Clock,
-    /// How many processes the batch has that is next or under way.
+    /// Number of processes of the next or current batch.
     pub processes: u32,
-    /// How far the batches are in virtual time, in which each has a clock of its own.
+    /// The total length of the batches in virtual time, in which each has its own clock.
     pub played: Span,
 }
 
-/// Plays the batches of `loads`; the run of them, and why it ended early where that was an error.
+/// Plays the batches of `loads`; returns the run, and the error that ended it early, if any.
 pub fn play<L: Loads>(
     field: &mut Field<'_>,
     loads: &mut L,
@@ -51,7 +51,7 @@ pub fn play<L: Loads>(
 ) -> (Run, Result<()>) {
     let clock = Clock::new();
     let live = Live::on(Stream::Err, field.is_simulated(), &run.identity.title);
-    // Dots are for what is read later; at a terminal they would break the view.
+    // Dots are for output that is read later; at a terminal they would disturb the live view.
     let dots = line_is_open && !(live.is_shown() && stdout().is_terminal());
     let mut batches =
         Batches { field, loads, stop, line_is_open, dots, live, kept, clock, processes: 0, played: Span::ZERO };
@@ -88,8 +88,8 @@ impl<L: Loads> Scene for Batches<'_, '_, &mut L> {
     }
 }
 
-/// Keeps a run as it ended, with what was found, why nothing can be said of the storage, and what
-/// the reader must know. Returns its file and number.
+/// Keeps a run as it ended, with the findings, the reason why nothing can be said about the
+/// storage, and a note. Returns its file and number.
 pub fn end(
     mut run: Run,
     kept: Kept,

@@ -1,4 +1,4 @@
-//! Databases: made, found, and removed.
+//! Creates, finds and removes databases.
 
 use crate::classic::aim;
 use crate::{Answer, dataset, date, interrupt, machine, terminal};
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use storage::{Consent, Intent, Permit, Place};
 use uring::Clock;
 
-/// Makes a database.
+/// Creates a database.
 pub fn set_up(ask: &SetupAsk) -> Result<Answer> {
     let folder = Path::new(&ask.directory);
     let path = folder.join(DATABASE_FILE);
@@ -38,7 +38,7 @@ pub fn set_up(ask: &SetupAsk) -> Result<Answer> {
     job.direct = uring::disk::alignment_in(folder).is_some();
     let filled = fill(job, &stop);
     if let Err(error) = filled {
-        // It is not whole, and this program made it.
+        // It is incomplete, and this program created it.
         let _ = fs::remove_file(&path);
         if !was_there {
             let _ = fs::remove_dir(folder);
@@ -76,7 +76,7 @@ fn fill(job: workload::job::JobSpec, stop: &interrupt::Stop) -> Result<()> {
     }
 }
 
-/// Writes the manifest in one step.
+/// Writes the manifest atomically.
 fn keep(folder: &Path, manifest: &Manifest) -> std::io::Result<()> {
     let (path, beside) = (folder.join(MANIFEST_FILE), folder.join(format!("{MANIFEST_FILE}.new")));
     let mut file = fs::File::create(&beside)?;
@@ -89,7 +89,7 @@ fn keep(folder: &Path, manifest: &Manifest) -> std::io::Result<()> {
 /// The database of a directory.
 ///
 /// # Errors
-/// Setup made none there, or it is not what setup made.
+/// Setup made none there, or it has changed since.
 pub fn find(directory: &str) -> Result<(Manifest, PathBuf)> {
     let folder = Path::new(directory);
     if !folder.is_dir() {
@@ -124,14 +124,14 @@ pub fn purge(ask: &PurgeAsk) -> Result<Answer> {
     let folder = Path::new(&ask.directory);
     fs::remove_file(&path).with_context(|| format!("purge: {}", path.display()))?;
     fs::remove_file(folder.join(MANIFEST_FILE)).with_context(|| format!("purge: {}", folder.display()))?;
-    // Others' files keep it.
+    // It stays if it has other files.
     let removed = fs::remove_dir(folder).is_ok();
     let what = if removed { "and its directory are" } else { "is" };
     terminal::line(&format!("Database {} in {} {what} removed.", manifest.name, with_slash(&ask.directory)));
     Ok(Answer::Yes)
 }
 
-/// A directory as the console says it.
+/// A directory as the console prints it.
 pub fn with_slash(directory: &str) -> String {
     format!("{}/", directory.trim_end_matches('/'))
 }

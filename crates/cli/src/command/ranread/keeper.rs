@@ -1,4 +1,4 @@
-//! The runs of batches that are kept, of which the classic rows are made.
+//! The kept runs of batches, from which the classic rows are made.
 
 use crate::memory::Memory;
 use anyhow::{Result, bail};
@@ -26,7 +26,7 @@ pub fn delete_all(memory: &Memory) -> Result<()> {
     numbers(&database)?.into_iter().try_for_each(|number| Ok(database.delete(number)?))
 }
 
-/// `None` where nothing was ever kept.
+/// `None` if nothing was ever kept.
 fn database(memory: &Memory) -> Result<Option<Results>> {
     let Some(file) = memory.file() else {
         bail!("--results: there is no results database, where the rows of all batches are; name one");

@@ -1,28 +1,28 @@
-//! Marks of the batches that run, in the user's state folder, so that another shell can end them.
+//! Mark files of running batches, in the user's state folder, so that another shell can stop them.
 //!
 //! ```text
 //!   running-PID     that process runs batches
 //!   stop-PID        asks it to end
 //! ```
-//! A process that was killed leaves its marks: the next look takes them away.
+//! A killed process leaves its mark files; the next check removes them.
 
 use crate::{Answer, state, terminal};
 use anyhow::{Context as _, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// The mark of this process, until it is dropped.
+/// The mark file of this process, removed when this is dropped.
 pub struct Running(PathBuf);
 
 const RUNNING: &str = "running-";
 const STOP: &str = "stop-";
 
 impl Running {
-    /// Says that this process runs batches; `None` for a user without a home, whose batches end by
-    /// Ctrl-C alone.
+    /// Marks this process as running batches; `None` for a user without a home folder, whose
+    /// batches can only be stopped by Ctrl-C.
     ///
     /// # Errors
-    /// The mark cannot be made.
+    /// The mark file cannot be created.
     pub fn begin() -> Result<Option<Running>> {
         let Some(folder) = folder() else { return Ok(None) };
         state::make(&folder).with_context(|| folder.display().to_string())?;
@@ -32,7 +32,7 @@ impl Running {
         Ok(Some(running))
     }
 
-    /// Whether it was asked to end.
+    /// Whether a stop was requested.
     pub fn is_stopped(&self) -> bool {
         self.stop_file().exists()
     }
@@ -53,7 +53,7 @@ impl Drop for Running {
     }
 }
 
-/// Asks all batches that run to end.
+/// Requests all running batches to stop.
 pub fn stop() -> Result<Answer> {
     let running = running();
     let (Some(folder), false) = (folder(), running.is_empty()) else {
@@ -70,7 +70,7 @@ pub fn stop() -> Result<Answer> {
 /// The processes that run batches.
 pub fn running() -> Vec<u32> {
     let Some(folder) = folder() else { return Vec::new() };
-    // Without a folder nothing ever ran.
+    // Without the folder no batch has ever run.
     let Ok(entries) = fs::read_dir(&folder) else { return Vec::new() };
     let process = |entry: fs::DirEntry| entry.file_name().to_str()?.strip_prefix(RUNNING)?.parse::<u32>().ok();
     let (alive, gone): (Vec<u32>, Vec<u32>) = entries.flatten().filter_map(process).partition(is_alive);

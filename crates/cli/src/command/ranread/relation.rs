@@ -1,5 +1,4 @@
-//! A relation of a PostgreSQL server as what processes read: through the server, by threads that
-//! ask and wait.
+//! Reads a relation of a PostgreSQL server through the server, by one blocking thread per process.
 
 use super::batch::Finished;
 use crate::classic::device_of;
@@ -20,10 +19,10 @@ pub fn is_relation(target: &str) -> bool {
     ["postgres://", "postgresql://", "private:"].iter().any(|start| target.starts_with(start))
 }
 
-/// The relation of setup in that database.
+/// The relation that setup made in that database.
 ///
 /// # Errors
-/// It is none, or does not answer.
+/// There is none, or the server does not answer.
 pub fn open(target: &str) -> Result<Relation> {
     Ok(Relation::open(server(target)?)?)
 }
@@ -65,11 +64,11 @@ pub fn purge(ask: &PurgeAsk) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// A batch of processes, each a thread with a connection of its own. All are connected before the
-/// first reads.
+/// Runs a batch of processes, each a thread with its own connection. All are connected before the
+/// first read.
 ///
 /// # Errors
-/// A process has no connection.
+/// A process cannot connect.
 pub fn play(
     relation: &Relation,
     load: &Load,
@@ -90,7 +89,7 @@ pub fn play(
                 scope.spawn(move || work.read(reader))
             })
             .collect();
-        // Looked at ten times a second, which is as late as a stop may be.
+        // Checked ten times a second, which is the maximum delay of a stop.
         while threads.iter().any(|thread| !thread.is_finished()) {
             whistle.wait(Span::from_millis(100));
             if wants_stop() {
@@ -102,7 +101,7 @@ pub fn play(
     let after = relation.looked()?;
     let looked =
         Looked { hits: after.hits.saturating_sub(before.hits), reads: after.reads.saturating_sub(before.reads) };
-    // The device counts what everybody read; of ours it cannot be more than the server asked for.
+    // The device counts everybody's reads; ours cannot be more than the server requested.
     let asked = looked.reads * BLOCK;
     let fetched = device.as_deref().and_then(read_bytes).zip(fetched);
     let fetched = fetched.map(|(after, before)| after.saturating_sub(before).min(asked));
@@ -110,10 +109,10 @@ pub fn play(
     Ok(Finished { outcomes, fetched, looked: Some(looked) })
 }
 
-/// The part of blocks that must have come from a device for a verdict on it.
+/// Minimum fraction of blocks that must have come from a device for a verdict on it.
 const REACHED: f64 = 0.9;
 
-/// Why the reads say nothing of the storage; `None` where they reached it.
+/// Why the reads say nothing about the storage; `None` if they reached it.
 pub fn unsure(evidence: &BatchEvidence, looked: Looked) -> Option<String> {
     if looked.hits + looked.reads == 0 {
         return Some("the server counted no block".into());
@@ -127,14 +126,14 @@ pub fn unsure(evidence: &BatchEvidence, looked: Looked) -> Option<String> {
     }
 }
 
-/// Where the blocks came from, in a line.
+/// Where the blocks came from, in one line.
 pub fn said(evidence: &BatchEvidence, looked: Looked) -> String {
     let all = (looked.hits + looked.reads).max(1) as f64;
     let device = evidence.cached().map_or("unknown".to_owned(), |cached| format!("{:.1} %", (1.0 - cached) * 100.0));
     format!("blocks: {:.1} % in the server's cache, {device} from the device", looked.hits as f64 / all * 100.0)
 }
 
-/// Bytes that a device read since the system was started.
+/// Bytes read from a device since the system was started.
 fn read_bytes(device: &Path) -> Option<u64> {
     let stat = std::fs::read_to_string(device.join("stat")).ok()?;
     stat.split_whitespace().nth(2)?.parse::<u64>().ok().map(|sectors| sectors * 512)

@@ -1,4 +1,4 @@
-//! A sweep: batch after batch, a line a load, the answers, and the page.
+//! A sweep: runs batches, prints a line for each load and the findings, and writes the page.
 
 use super::batch::Field;
 use super::course::{self, Loads};
@@ -73,7 +73,7 @@ pub fn run(ask: SweepAsk, storage: Storage<'_>, memory: &Memory) -> Result<Answe
     }
 }
 
-/// A sweep, and the load that it plays.
+/// A sweep, and the current load.
 struct Climb {
     sweep: Sweep,
     load: Option<u32>,
@@ -82,7 +82,7 @@ struct Climb {
 impl Loads for Climb {
     fn next(&mut self) -> Option<u32> {
         let next = self.sweep.next_load();
-        // A load is shown when it will not be repeated.
+        // A load is printed when it will not be repeated.
         if let Some(over) = self.load.filter(|load| Some(*load) != next) {
             show(&self.sweep, over);
         }

@@ -1,4 +1,4 @@
-//! More and more users, until more bring little.
+//! A sweep over numbers of users, until more users bring little.
 
 use super::{Ending, Field, Played, Schedule, end, write};
 use crate::command::oltp::Sweep;
@@ -26,7 +26,7 @@ impl Sweep {
                 Ok(Played { figures, limiter, .. }) => {
                     let (tps, tpm) = (format!("{:.1}", figures.avg_tps), figures.max_tpm_said());
                     let (ms, failed) = (report::text::millis(figures.response), figures.failed());
-                    // Others are not held against a point that was cut short.
+                    // A point that was cut short is not compared with others.
                     let whole = figures.window >= Span::from_secs(self.work.time);
                     let name = if whole { limiter.name } else { "cut short" };
                     terminal::line(&format!("{users:>8}{tps:>10}{tpm:>10}{ms:>10}{failed:>10}  {name}"));
