@@ -75,8 +75,8 @@ impl Postgres {
         self.address.name()
     }
 
-    /// The value of `--database` that names it, as a shell takes it. A private server has a URL only
-    /// while it runs.
+    /// The value of `--database` that names it, quoted for a shell. A private server has a URL only
+    /// while it runs, so it is named by its folder.
     pub fn option(&self) -> String {
         let folder = self
             .server

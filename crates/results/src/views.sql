@@ -115,10 +115,10 @@ LEFT JOIN point ON point.run = cycle.run AND point.n = cycle.point;
 
 -- The published table of RanRead, a row for each process of each batch, so that its published query
 -- is answered. Batches are numbered through the file. Runs in virtual time read no storage and are
--- not in it. Iterations are the mean of the processes that did something, rounded, so that the query
--- has the export's figure whichever row of a batch it takes them from; Requests are those of this
--- process. IOPS are those of the whole batch as its first versions estimate them, from the time of
--- this process: processes that did something × 1000 / ms.
+-- not in it. Iterations are the rounded mean of the processes that did something, so that the query
+-- has the figure of the export, whichever row of a batch it takes them from; Requests are those of
+-- this process. IOPS are those of the whole batch as its first versions estimate them, from the
+-- time of this process: processes that did something × 1000 / ms.
 CREATE VIEW RanRead AS
 WITH batch AS (
     SELECT run.id AS run, point.n AS point, row_number() OVER (ORDER BY run.id, point.n) AS number,

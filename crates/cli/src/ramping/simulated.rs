@@ -107,3 +107,21 @@ impl Storage for SimulatedStorage {
         Ok((machine.run(&mut self.clock, LOOK, watch), "virtual time".into()))
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 1000 blocks are 8 192 000 bytes, which 7 MiB do not hold and 8 MiB do.
+    #[test]
+    fn data_has_room_for_the_largest_burst() {
+        let refused = enough(Bytes::mib(7), 1000).unwrap_err().to_string();
+        assert!(
+            refused.starts_with("--data: must be at least 8MiB for the largest write cycle of 1000 blocks"),
+            "{refused}"
+        );
+        assert!(refused.contains("got 7 MiB; give more"), "{refused}");
+        assert!(enough(Bytes::mib(8), 1000).is_ok());
+        assert!(enough(Bytes(0), 0).is_err());
+    }
+}

@@ -26,6 +26,14 @@ fn a_database_is_made_loaded_proved_and_removed() {
     }
     let read = |name| std::fs::read_to_string(scratch.join(name)).unwrap();
     assert!(read("x.xml").contains("<NumberOfUsers>2</NumberOfUsers>"));
+    assert!(!read("x.xml").contains("MaximumTransactionRate"), "no minute was full");
+    let swept = oltp(&scratch, "sweep --to 1 --warm-up 0 --time 1");
+    let line = swept.out.lines().nth(1).unwrap_or_default();
+    assert_eq!(line.split_whitespace().nth(2), Some("–"), "{swept:?}");
+    let mut command = seawall(scratch.path());
+    command.env(RESULTS, "none").args(["charbench", "-cs", "sqlite:orders.sqlite", "-uc", "1", "-rt", "0:00.01"]);
+    assert_eq!(run(&mut command).code, Some(0));
+    assert!(read("results.xml").contains("<NumberOfUsers>1</NumberOfUsers>"));
     assert!(read("p.html").contains("Transactions over time"));
     let proved = oltp(&scratch, "check");
     assert!(proved.code == Some(0) && proved.out.lines().all(|line| line.starts_with("pass: ")), "{proved:?}");

@@ -321,6 +321,13 @@ fn a_relation_is_read_through_its_server() {
     let read = ranread("run 2 300");
     assert!(read.code == Some(2) && read.err.contains("verdict: cannot say"), "{read:?}");
     assert!(read.err.contains("600 requests") && read.err.contains("in the server's cache"), "{read:?}");
+    // Remarks have lines of their own where both outputs go to one place.
+    let mut command = Command::new("sh");
+    command.args(["-c", "exec \"$0\" \"$@\" 2>&1", env!("CARGO_BIN_EXE_seawall"), "ranread", "run", "2", "50"]);
+    command.args(["--database", &server.url()]).env("XDG_STATE_HOME", scratch.join("state")).env(RESULTS, "none");
+    let both = run(command.current_dir(scratch.path()));
+    let lines = |start: &str| both.out.lines().filter(|line| line.starts_with(start)).count();
+    assert_eq!((lines("seawall: blocks: "), lines("Random read background jobs finished.")), (1, 1), "{both:?}");
     let purged = ranread("purge");
     assert_eq!(purged.code, Some(0), "{purged:?}");
     assert_eq!(ranread("purge").code, Some(2));

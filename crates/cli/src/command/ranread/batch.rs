@@ -229,9 +229,7 @@ impl<'a> Field<'a> {
             }
             (Storage::Real, None) => {
                 let watched = Watched { stop, dots, live: &mut *live, kept };
-                let (finished, notes) = self.load_by_engine(&specs, start, run, watched);
-                self.remarks.extend(notes);
-                finished?
+                self.load_by_engine(&specs, start, run, watched)?
             }
             (Storage::Simulated(device), _) => {
                 let simulation = Simulation::of(&specs)?;
@@ -268,14 +266,8 @@ impl<'a> Field<'a> {
         }
     }
 
-    /// Lets the engine's jobs read; with the engine's notes.
-    fn load_by_engine(
-        &self,
-        specs: &[JobSpec],
-        start: Span,
-        run: &Run,
-        watched: Watched<'_>,
-    ) -> (Result<Finished>, Vec<String>) {
+    /// Lets the engine's jobs read.
+    fn load_by_engine(&mut self, specs: &[JobSpec], start: Span, run: &Run, watched: Watched<'_>) -> Result<Finished> {
         let settings = RunSettings {
             destroy: self.load.destroy.clone(),
             even_in_use: self.load.even_in_use.clone(),
@@ -284,8 +276,8 @@ impl<'a> Field<'a> {
         let running = self.running.as_ref();
         let mut watch = Watching { watched, running, run, start, rows: JobRows::default(), notes: Vec::new() };
         let finished = engine::job::run(specs, &settings, &mut watch);
-        let notes = watch.notes;
-        (finished.map(Finished::of).map_err(Into::into), notes)
+        self.remarks.extend(watch.notes);
+        Ok(Finished::of(finished?))
     }
 
     /// Prints the remarks on the batches so far, on lines of their own.
