@@ -9,7 +9,7 @@
 
 use block::Bytes;
 use cache::{PageClass, Replacement, Residence, SecondResidence};
-use oltp::{Asks, Demand, ShopPages, Stored, TransactionMix};
+use oltp::{Demand, ShopDemand, ShopPages, Stored, TransactionMix};
 
 /// PostgreSQL's clock counts up to five (`BM_MAX_USAGE_COUNT`).
 const CLOCK: Replacement = Replacement::Clock { most: 5 };
@@ -57,7 +57,7 @@ impl Buffered {
     }
 
     /// What transactions request of the storage behind the buffers.
-    pub fn asks(&self) -> Asks {
+    pub fn asks(&self) -> ShopDemand {
         let missing: Vec<f64> = self.classes.iter().map(|class| self.buffers.missing(class)).collect();
         self.pages.asks(&missing)
     }

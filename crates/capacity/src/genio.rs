@@ -174,7 +174,7 @@ fn fitted(array: &Array, settings: &RampSettings) -> Vec<Fitted> {
     let hosts = [load];
     let mut on = HostsOn::new(array, &hosts, &settings.constants, true);
     let mut micros = |doing| 1e6 / ramp::Steady::rates(&mut on, &[doing])[0].blocks;
-    let (journal, blocks) = (micros(ramp::Doing::Journal), micros(ramp::Doing::Blocks));
+    let (journal, blocks) = (micros(ramp::HostPhase::Journal), micros(ramp::HostPhase::Blocks));
     let number = |name: &str, value: String, to: &str| Fitted { name: name.into(), value, to: to.into() };
     vec![
         number(

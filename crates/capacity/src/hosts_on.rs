@@ -7,7 +7,7 @@
 
 use array::{Array, Flow};
 use block::{Bytes, OpKind};
-use ramp::{BLOCK, Constants, Doing, RampLoad, Rates, Steady};
+use ramp::{BLOCK, Constants, HostPhase, RampLoad, Rates, Steady};
 use std::collections::HashMap;
 
 /// Identical hosts, with their floors and ceilings in operations a second.
@@ -42,7 +42,7 @@ pub struct HostsOn<'a> {
     journal: u64,
     credit: bool,
     /// Results that were already computed, by what the writers do.
-    known: HashMap<Vec<Doing>, Vec<Rates>>,
+    known: HashMap<Vec<HostPhase>, Vec<Rates>>,
 }
 
 /// The smallest fraction to which hosts without a floor are slowed.
@@ -66,7 +66,7 @@ impl<'a> HostsOn<'a> {
     }
 
     /// The reads and writes of each host, with its load multiplied by `part`.
-    fn flows(&self, doing: &[Doing], part: impl Fn(usize) -> f64) -> Vec<Flow> {
+    fn flows(&self, doing: &[HostPhase], part: impl Fn(usize) -> f64) -> Vec<Flow> {
         let mut flows = Vec::with_capacity(2 * doing.len());
         for (index, (host, doing)) in self.hosts.iter().zip(doing).enumerate() {
             let (part, alike) = (part(index), f64::from(host.alike));
@@ -77,27 +77,27 @@ impl<'a> HostsOn<'a> {
             let outstanding = self.readers * part * alike;
             flows.push(Flow { kind: OpKind::Read, len: read, rate: rate * alike, outstanding, spread });
             let (len, outstanding) = match doing {
-                Doing::Sleeps => (Bytes(BLOCK), 0.0),
-                Doing::Journal => (Bytes(self.journal * BLOCK), part),
-                Doing::Blocks => (Bytes(BLOCK), self.writers * part),
+                HostPhase::Sleeps => (Bytes(BLOCK), 0.0),
+                HostPhase::Journal => (Bytes(self.journal * BLOCK), part),
+                HostPhase::Blocks => (Bytes(BLOCK), self.writers * part),
             };
             // A request to the journal counts as one operation, whatever its size.
             let left = host.ceiling.map_or(f64::INFINITY, |ceiling| (ceiling - rate).max(ceiling / 100.0));
-            let most = if *doing == Doing::Sleeps { 0.0 } else { left };
+            let most = if *doing == HostPhase::Sleeps { 0.0 } else { left };
             let outstanding = outstanding * alike;
             flows.push(Flow { kind: OpKind::Write, len, rate: most * alike, outstanding, spread });
         }
         flows
     }
 
-    fn solve(&self, doing: &[Doing], part: impl Fn(usize) -> f64) -> Vec<Rates> {
+    fn solve(&self, doing: &[HostPhase], part: impl Fn(usize) -> f64) -> Vec<Rates> {
         let means = self.array.means(&self.flows(doing, part), self.credit);
-        let rates = |(index, doing): (usize, &Doing)| {
+        let rates = |(index, doing): (usize, &HostPhase)| {
             let (read, write) = (means.flows[2 * index], means.flows[2 * index + 1]);
             let blocks = match doing {
-                Doing::Sleeps => 0.0,
-                Doing::Journal => write.rate * self.journal as f64,
-                Doing::Blocks => write.rate,
+                HostPhase::Sleeps => 0.0,
+                HostPhase::Journal => write.rate * self.journal as f64,
+                HostPhase::Blocks => write.rate,
             };
             let alike = f64::from(self.hosts[index].alike);
             Rates { blocks: blocks / alike, reads: read.rate / alike, read_response: read.response }
@@ -106,9 +106,9 @@ impl<'a> HostsOn<'a> {
     }
 
     /// Whether every host with a floor reaches it, or what it would have alone.
-    fn floors_hold(&self, doing: &[Doing], found: &[Rates], alone: &[Rates]) -> bool {
+    fn floors_hold(&self, doing: &[HostPhase], found: &[Rates], alone: &[Rates]) -> bool {
         let operations = |index: usize, rates: &Rates| match doing[index] {
-            Doing::Journal => rates.reads + rates.blocks / self.journal as f64,
+            HostPhase::Journal => rates.reads + rates.blocks / self.journal as f64,
             _ => rates.reads + rates.blocks,
         };
         self.hosts.iter().enumerate().all(|(index, host)| {
@@ -117,7 +117,7 @@ impl<'a> HostsOn<'a> {
         })
     }
 
-    fn found(&self, doing: &[Doing]) -> Vec<Rates> {
+    fn found(&self, doing: &[HostPhase]) -> Vec<Rates> {
         let together = self.solve(doing, |_| 1.0);
         if self.hosts.iter().all(|host| host.floor.is_none()) {
             return together;
@@ -138,7 +138,7 @@ impl<'a> HostsOn<'a> {
 }
 
 impl Steady for HostsOn<'_> {
-    fn rates(&mut self, doing: &[Doing]) -> Vec<Rates> {
+    fn rates(&mut self, doing: &[HostPhase]) -> Vec<Rates> {
         if let Some(known) = self.known.get(doing) {
             return known.clone();
         }

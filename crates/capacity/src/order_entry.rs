@@ -12,7 +12,7 @@
 
 use array::{Array, ArrayStage, Flow, VirtualClock};
 use block::{Bytes, Driver as _, OpKind, Span, Target, Wait, drive};
-use oltp::{Asks, Ledger, Shop, Shopping};
+use oltp::{Ledger, Shop, ShopDemand, Shopping};
 
 /// Plays the users of a shop on a target in virtual time and returns what they did in `window`
 /// after `warm_up`. If `is_stopped` ends it early, the window is as long as it got.
@@ -130,7 +130,8 @@ pub fn fit_two(arrays: [&Array; 2], tps: [f64; 2], shop: &Shop) -> Option<(f64, 
     // The host's time from the second array for a given missing fraction: residence H = d / (1 - X
     // d part).
     let host = |missing: f64| {
-        let rest = users / tps[1] - met(arrays[1], &Shop { asks: Asks::anywhere(missing), ..*shop }, tps[1]).storage;
+        let rest =
+            users / tps[1] - met(arrays[1], &Shop { asks: ShopDemand::anywhere(missing), ..*shop }, tps[1]).storage;
         (rest > 0.0).then(|| rest / (1.0 + tps[1] * part * rest))
     };
     // The resulting excess of the first array's response time.
@@ -138,7 +139,8 @@ pub fn fit_two(arrays: [&Array; 2], tps: [f64; 2], shop: &Shop) -> Option<(f64, 
         let d = host(missing)?;
         let at_host = d / (1.0 - tps[0] * part * d);
         Some(
-            at_host + met(arrays[0], &Shop { asks: Asks::anywhere(missing), ..*shop }, tps[0]).storage - users / tps[0],
+            at_host + met(arrays[0], &Shop { asks: ShopDemand::anywhere(missing), ..*shop }, tps[0]).storage
+                - users / tps[0],
         )
     };
     let is_over = |missing: f64| over(missing).is_none_or(|over| over > 0.0);
@@ -161,7 +163,7 @@ mod tests {
 
     fn shop(users: u32, host: Span, missing: f64) -> Shop {
         let (mix, database, page) = (TransactionMix::V2, Bytes::gib(30), Bytes::kib(8));
-        Shop { users, mix, think: Span::ZERO, host, processors: 1, asks: Asks::anywhere(missing), database, page }
+        Shop { users, mix, think: Span::ZERO, host, processors: 1, asks: ShopDemand::anywhere(missing), database, page }
     }
 
     fn servers(servers: u32, service: Span) -> Array {

@@ -18,7 +18,7 @@ use array::{Array, ArrayStage, Flow, Means};
 use block::{Bytes, OpKind};
 pub use page::{size_page, size_text};
 
-use ramp::{BLOCK, Constants, Doing, RampLoad, Steady as _};
+use ramp::{BLOCK, Constants, HostPhase, RampLoad, Steady as _};
 
 /// The load to be carried.
 #[derive(Clone, Debug, PartialEq)]
@@ -174,7 +174,7 @@ impl<'a> Instances<'a> {
         let hosts = [HostLoad { alike: self.count, spread: self.spread, ..HostLoad::of(load) }];
         let mut on = HostsOn::new(self.array, &hosts, constants, false);
         let mut phase = |doing| load.burst as f64 / on.rates(&[doing])[0].blocks;
-        if load.burst == 0 { 0.0 } else { phase(Doing::Journal) + phase(Doing::Blocks) }
+        if load.burst == 0 { 0.0 } else { phase(HostPhase::Journal) + phase(HostPhase::Blocks) }
     }
 }
 

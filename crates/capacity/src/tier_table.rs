@@ -12,7 +12,7 @@ use crate::order_entry::{carried, fit_two};
 use crate::published::{Cells, PublishedError};
 use array::Array;
 use block::{Bytes, Span};
-use oltp::{Asks, Shop, TransactionMix};
+use oltp::{Shop, ShopDemand, TransactionMix};
 use std::collections::HashMap;
 
 const FILE: &str = "uspv_swingbench.csv";
@@ -29,7 +29,7 @@ pub const TIER_SHOP: Shop = Shop {
     think: Span::ZERO,
     host: Span::from_nanos(1_020_600),
     processors: 1,
-    asks: Asks::anywhere(TIER_MISSING),
+    asks: ShopDemand::anywhere(TIER_MISSING),
     database: Bytes(30_000_000_000),
     page: Bytes::kib(8),
 };

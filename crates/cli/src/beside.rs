@@ -20,7 +20,7 @@ use crate::{Answer, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::{Span, Time};
 use engine::{Managed, Scene, WorkloadSecond};
-use oltp::{Beside, BesideArm, Ledger, Turn, beside_asked, beside_page, beside_table, beside_verdicts};
+use oltp::{Beside, BesideArm, Ledger, Turn, beside_page, beside_run, beside_table, beside_verdicts};
 use report::Page;
 use report::text::thousands;
 use stats::Machine;
@@ -151,7 +151,7 @@ fn play(plan: &DatabasePlan, options: &Options, field: &mut dyn Field) -> Result
     let identity =
         Identity { text: plan.plan.text.clone(), seed: plan.plan.seed, simulated: field.is_simulated(), ..identity };
     let run = Run { identity, machine: field.machine(), ..Run::default() };
-    let run = begun(plan, beside_asked(run, &field.database(), plan.database.users));
+    let run = begun(plan, beside_run(run, &field.database(), plan.database.users));
     let mut kept = memory.begin(run.clone());
     let (arms, window) = (plan.plan.phases.len(), plan.database.window);
     say(options, &format!("{arms} arms by turns, {} rounds, {window} each …", plan.database.rounds));

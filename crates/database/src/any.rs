@@ -4,7 +4,7 @@ use crate::books::{self, Books, Found, OpenRun};
 use crate::cgroup::MemoryBound;
 use crate::error::Error;
 use crate::mysql::{Mysql, MysqlAddress};
-use crate::play::Whistle;
+use crate::play::StopSignal;
 use crate::postgres::{Address, Isolation, Postgres};
 use crate::private::Private;
 use crate::setup::{Loaded, Progress};
@@ -136,15 +136,15 @@ impl Database {
         }
     }
 
-    /// Opens the connection of a user, whose think time the whistle ends.
+    /// Opens the connection of a user, whose think time the signal ends.
     ///
     /// # Errors
     /// The database does not exist, or refuses.
-    pub fn connect<'w>(&self, whistle: &'w Whistle) -> Result<Box<dyn Session + Send + 'w>, Failure> {
+    pub fn connect<'w>(&self, signal: &'w StopSignal) -> Result<Box<dyn Session + Send + 'w>, Failure> {
         Ok(match self {
-            Database::Sqlite(sqlite) => Box::new(sqlite.connect(whistle)?),
-            Database::Postgres(postgres) => Box::new(postgres.connect(whistle)?),
-            Database::Mysql(mysql) => Box::new(mysql.connect(whistle)?),
+            Database::Sqlite(sqlite) => Box::new(sqlite.connect(signal)?),
+            Database::Postgres(postgres) => Box::new(postgres.connect(signal)?),
+            Database::Mysql(mysql) => Box::new(mysql.connect(signal)?),
         })
     }
 

@@ -2,7 +2,7 @@
 //! not serve reads that should come from storage. Uses a control group of version 2, or of version
 //! 1 if that has the memory controller.
 
-use crate::play::Whistle;
+use crate::play::StopSignal;
 use block::Span;
 use std::fs;
 use std::io;
@@ -87,13 +87,13 @@ impl Drop for Memory {
     fn drop(&mut self) {
         // A server reports its end slightly before its processes are gone. A group that still has a
         // process later stays, which is harmless.
-        let whistle = Whistle::default();
+        let signal = StopSignal::default();
         for _ in 0..LOOKS {
             match fs::remove_dir(&self.folder) {
                 Err(error) if error.kind() == io::ErrorKind::ResourceBusy => {}
                 _ => return,
             }
-            whistle.wait(Span::from_millis(10));
+            signal.wait(Span::from_millis(10));
         }
     }
 }

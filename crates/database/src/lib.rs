@@ -1,7 +1,7 @@
 //! Databases for the order-entry load: connections, setup, check and drop, and users at work.
 //!
 //! ```text
-//!   a thread a user: User over a Session ──Done──► Desk (the driver's wait) ──► Collector (an actor) ──► Ledger
+//!   a thread a user: User over a Session ──Done──► MessageDriver (waits) ──► Collector (an actor) ──► Ledger
 //! ```
 //! What users do is in `oltp`; this crate has everything that touches the outside world.
 
@@ -27,7 +27,7 @@ pub use books::{Found, OpenRun};
 pub use cgroup::MemoryBound;
 pub use error::Error;
 pub use mysql::{Mysql, MysqlAddress, MysqlError, PrivateMariadb};
-pub use play::{Dates, PointWatcher, UserPlan, Whistle, play};
+pub use play::{Dates, PointWatcher, StopSignal, UserPlan, play};
 pub use postgres::{Address, Isolation, Postgres, WireError};
 pub use private::Private;
 pub use process::process;

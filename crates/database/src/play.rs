@@ -54,27 +54,27 @@ pub trait PointWatcher {
     fn second(&mut self, ledger: &Ledger, seconds: usize, working: u32) -> bool;
 }
 
-/// Ends all waits when it is blown.
+/// Ends all waits when it is raised.
 #[derive(Debug, Default)]
-pub struct Whistle(Mutex<bool>, Condvar);
+pub struct StopSignal(Mutex<bool>, Condvar);
 
-impl Whistle {
+impl StopSignal {
     /// Ends all present and future waits.
-    pub fn blow(&self) {
+    pub fn raise(&self) {
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
         self.1.notify_all();
     }
 
-    /// Waits for `span`, or until it is blown; returns whether it was.
+    /// Waits for `span`, or until it is raised; returns whether it was.
     pub fn wait(&self, span: Span) -> bool {
         let guard = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let wait = Duration::from_nanos(span.as_nanos());
         let (guard, _) =
-            self.1.wait_timeout_while(guard, wait, |blown| !*blown).unwrap_or_else(PoisonError::into_inner);
+            self.1.wait_timeout_while(guard, wait, |raised| !*raised).unwrap_or_else(PoisonError::into_inner);
         *guard
     }
 
-    /// [`Whistle::wait`], but returns how long it waited.
+    /// [`StopSignal::wait`], but returns how long it waited.
     pub(crate) fn waited(&self, clock: &Clock, span: Span) -> Span {
         let before = clock.now();
         self.wait(span);
@@ -86,52 +86,52 @@ impl Whistle {
 /// with requests.
 const AFTER_FAILURE: Span = Span::from_millis(10);
 
-/// Plays a point. `connect` opens the connection of a user, given its number and the whistle that
+/// Plays a point. `connect` opens the connection of a user, given its number and the signal that
 /// ends its think time.
 ///
 /// # Errors
 /// A user cannot connect at the start, or a thread could not be started.
 pub fn play<'w, S: Session + Send>(
     plan: &UserPlan,
-    whistle: &'w Whistle,
-    connect: &(dyn Fn(u32, &'w Whistle) -> Result<S, Failure> + Sync),
+    signal: &'w StopSignal,
+    connect: &(dyn Fn(u32, &'w StopSignal) -> Result<S, Failure> + Sync),
     pace: &mut dyn PointWatcher,
 ) -> Result<Ledger, Failure> {
     let clock = Clock::new();
     // All users connect before the first begins, because logging on is not part of the load.
-    let sessions = (0..plan.users).map(|number| connect(number, whistle)).collect::<Result<Vec<_>, _>>()?;
+    let sessions = (0..plan.users).map(|number| connect(number, signal)).collect::<Result<Vec<_>, _>>()?;
     let (sender, receiver) = channel();
     let start = clock.now();
     std::thread::scope(|scope| {
         for (number, session) in (0..).zip(sessions) {
-            let worker = Worker { plan, number, whistle, clock, connect, sender: sender.clone(), start };
+            let worker = Worker { plan, number, signal, clock, connect, sender: sender.clone(), start };
             let thread = std::thread::Builder::new().name(format!("user {number}")).stack_size(256 << 10);
             // 256 KiB of stack: transactions do not nest deeply, and a thousand threads must fit.
             if let Err(error) = thread.spawn_scoped(scope, move || worker.work(session)) {
-                whistle.blow();
+                signal.raise();
                 return Err(Failure::Other(format!("user {number}: the system gives no thread: {error}")));
             }
         }
         drop(sender);
-        Ok(collect(plan, whistle, clock, receiver, start, pace))
+        Ok(collect(plan, signal, clock, receiver, start, pace))
     })
 }
 
 fn collect(
     plan: &UserPlan,
-    whistle: &Whistle,
+    signal: &StopSignal,
     clock: Clock,
-    receiver: Receiver<Told>,
+    receiver: Receiver<Message>,
     start: Time,
     pace: &mut dyn PointWatcher,
 ) -> Ledger {
     let inbox = Rc::new(RefCell::new(Inbox::default()));
-    let mut desk = Desk { clock, receiver, inbox: Rc::clone(&inbox) };
+    let mut driver = MessageDriver { clock, receiver, inbox: Rc::clone(&inbox) };
     let ledger = Ledger::new(start, plan.warm_up, plan.window, plan.rate.is_some());
     let (from, until) = (ledger.from(), ledger.until());
     let mut collectors = [Collector { ledger, inbox, left: plan.users }];
     let (mut next, mut seconds, mut begun, mut over) = (start + Span::SECOND, 0, false, false);
-    drive(&mut desk, &mut collectors, |now, collectors| {
+    drive(&mut driver, &mut collectors, |now, collectors| {
         let [collector] = collectors else { return Wait::End };
         if now >= from && !begun {
             begun = true;
@@ -151,7 +151,7 @@ fn collect(
             // Transactions in progress end first; then all senders are gone and the collector is
             // done.
             collector.ledger.finish(now);
-            whistle.blow();
+            signal.raise();
             return Wait::Unbounded;
         }
         Wait::Until(next.min(until).min(if begun { until } else { from }))
@@ -163,7 +163,7 @@ fn collect(
 }
 
 /// A message of a user.
-enum Told {
+enum Message {
     /// A transaction ended.
     Done(Box<Done>),
     /// The user has stopped.
@@ -172,21 +172,21 @@ enum Told {
 
 #[derive(Default)]
 struct Inbox {
-    told: Vec<Told>,
+    messages: Vec<Message>,
     closed: bool,
 }
 
 /// Waits for messages on behalf of the collector.
-struct Desk {
+struct MessageDriver {
     clock: Clock,
-    receiver: Receiver<Told>,
+    receiver: Receiver<Message>,
     inbox: Rc<RefCell<Inbox>>,
 }
 
 /// Messages within this time are handled together.
 const GATHER: Span = Span::from_millis(5);
 
-impl Driver for Desk {
+impl Driver for MessageDriver {
     fn now(&self) -> Time {
         self.clock.now()
     }
@@ -196,8 +196,8 @@ impl Driver for Desk {
         let first = self.receiver.recv_timeout(Duration::from_nanos(wait.as_nanos()));
         let mut inbox = self.inbox.borrow_mut();
         inbox.closed |= matches!(first, Err(RecvTimeoutError::Disconnected));
-        inbox.told.extend(first.ok());
-        inbox.told.extend(self.receiver.try_iter());
+        inbox.messages.extend(first.ok());
+        inbox.messages.extend(self.receiver.try_iter());
         self.clock.now()
     }
 }
@@ -211,10 +211,10 @@ struct Collector {
 
 impl Collector {
     fn take_in(&mut self) {
-        for told in self.inbox.borrow_mut().told.drain(..) {
-            match told {
-                Told::Done(done) => self.ledger.add(&done),
-                Told::Left => self.left -= 1,
+        for message in self.inbox.borrow_mut().messages.drain(..) {
+            match message {
+                Message::Done(done) => self.ledger.add(&done),
+                Message::Left => self.left -= 1,
             }
         }
     }
@@ -238,10 +238,10 @@ impl Actor for Collector {
 struct Worker<'a, 'w, S> {
     plan: &'a UserPlan,
     number: u32,
-    whistle: &'w Whistle,
+    signal: &'w StopSignal,
     clock: Clock,
-    connect: &'a (dyn Fn(u32, &'w Whistle) -> Result<S, Failure> + Sync),
-    sender: Sender<Told>,
+    connect: &'a (dyn Fn(u32, &'w StopSignal) -> Result<S, Failure> + Sync),
+    sender: Sender<Message>,
     start: Time,
 }
 
@@ -262,7 +262,7 @@ impl<S: Session> Worker<'_, '_, S> {
                 self.start + Span::from_secs_f64(place / rate)
             });
             let early = scheduled.map_or(Span::ZERO, |due| due.since(self.clock.now()));
-            if self.whistle.wait(early) {
+            if self.signal.wait(early) {
                 break;
             }
             let what = plan.mix.draw(user_now.chance());
@@ -274,7 +274,7 @@ impl<S: Session> Worker<'_, '_, S> {
             let failed = failure.is_some();
             let done = Done { what, due, begun, end, thought, waits, counts, unsure, failure };
             // The receiver is gone if the point was aborted.
-            let _ = self.sender.send(Told::Done(Box::new(done)));
+            let _ = self.sender.send(Message::Done(Box::new(done)));
             if lost {
                 life += 1;
                 match self.again() {
@@ -282,12 +282,12 @@ impl<S: Session> Worker<'_, '_, S> {
                     None => break,
                 }
             } else if failed {
-                self.whistle.wait(AFTER_FAILURE);
+                self.signal.wait(AFTER_FAILURE);
             }
             user_now.rest();
         }
         // The receiver is gone if the point was aborted.
-        let _ = self.sender.send(Told::Left);
+        let _ = self.sender.send(Message::Left);
     }
 
     /// Number of transactions of this user: an equal part of all, rounded up for the first users.
@@ -305,8 +305,8 @@ impl<S: Session> Worker<'_, '_, S> {
 
     /// Opens another connection, retrying until it succeeds.
     fn again(&self) -> Option<S> {
-        while !self.whistle.wait(AFTER_FAILURE * 10) {
-            if let Ok(session) = (self.connect)(self.number, self.whistle) {
+        while !self.signal.wait(AFTER_FAILURE * 10) {
+            if let Ok(session) = (self.connect)(self.number, self.signal) {
                 return Some(session);
             }
         }

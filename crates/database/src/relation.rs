@@ -3,7 +3,7 @@
 
 use crate::books::Books as _;
 use crate::error::Error;
-use crate::play::Whistle;
+use crate::play::StopSignal;
 use crate::postgres::{Connection, Postgres};
 use block::Bytes;
 use oltp::{Chance, Failure, Session as _, Value};
@@ -147,13 +147,13 @@ impl Relation {
         Ok(looked)
     }
 
-    /// A connection that reads it. The whistle is required by the connection, but has no effect
+    /// A connection that reads it. The signal is required by the connection, but has no effect
     /// here.
     ///
     /// # Errors
     /// The server refuses or cannot be reached.
-    pub fn reader<'w>(&self, whistle: &'w Whistle) -> Result<Reader<'w>, Failure> {
-        Ok(Reader { connection: self.postgres.connect(whistle)? })
+    pub fn reader<'w>(&self, signal: &'w StopSignal) -> Result<Reader<'w>, Failure> {
+        Ok(Reader { connection: self.postgres.connect(signal)? })
     }
 }
 

@@ -2,7 +2,7 @@
 //! connections ten times a second.
 
 use crate::error::Error;
-use crate::play::Whistle;
+use crate::play::StopSignal;
 use crate::process::ProcessUse;
 use block::{Span, Time};
 use oltp::{At, ServerCounts, StoredCounts};
@@ -56,7 +56,7 @@ pub struct ServerSeen {
 /// Watches a server in a thread.
 pub struct ServerWatch {
     seen: Arc<Mutex<ServerSeen>>,
-    whistle: Arc<Whistle>,
+    signal: Arc<StopSignal>,
     thread: Option<JoinHandle<()>>,
 }
 
@@ -67,12 +67,12 @@ impl ServerWatch {
     /// The server does not answer, or the thread could not be started.
     pub(crate) fn begin(server: Box<dyn ServerProbe>) -> Result<ServerWatch, Error> {
         let mut look = Look::new(server)?;
-        let (seen, whistle) = (Arc::new(Mutex::new(ServerSeen::default())), Arc::new(Whistle::default()));
-        let (shared, ends) = (Arc::clone(&seen), Arc::clone(&whistle));
+        let (seen, signal) = (Arc::new(Mutex::new(ServerSeen::default())), Arc::new(StopSignal::default()));
+        let (shared, ends) = (Arc::clone(&seen), Arc::clone(&signal));
         let work = move || look.watch(&shared, &ends);
         let thread = std::thread::Builder::new().name("server".into()).spawn(work);
         let thread = thread.map_err(|error| Error::File("watching the server".into(), error))?;
-        Ok(ServerWatch { seen, whistle, thread: Some(thread) })
+        Ok(ServerWatch { seen, signal, thread: Some(thread) })
     }
 
     /// Ends the watch; returns what was observed.
@@ -82,7 +82,7 @@ impl ServerWatch {
     }
 
     fn stop(&mut self) {
-        self.whistle.blow();
+        self.signal.raise();
         if let Some(thread) = self.thread.take() {
             // What was observed before a panic is kept.
             let _ = thread.join();
@@ -114,10 +114,10 @@ impl Look {
         Ok(Look { server, clock: Clock::new(), before, processes, stored, found: Places::default() })
     }
 
-    fn watch(&mut self, seen: &Mutex<ServerSeen>, whistle: &Whistle) {
+    fn watch(&mut self, seen: &Mutex<ServerSeen>, signal: &StopSignal) {
         let start = self.clock.now();
         let (mut next, mut next_second): (Time, Time) = (start + LOOK, start + Span::SECOND);
-        while !whistle.wait(next.since(self.clock.now())) {
+        while !signal.wait(next.since(self.clock.now())) {
             // A server that is lost comes back, or the run ends.
             if self.server.look(&mut self.found).is_err() {
                 let _ = self.server.again();

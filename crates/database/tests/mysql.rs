@@ -6,9 +6,9 @@ mod mariadb;
 mod work;
 
 use block::Span;
-use database::{Database, Error, Isolation, PointWatcher, PrivateMariadb, ServerWatch, Whistle};
+use database::{Database, Error, Isolation, PointWatcher, PrivateMariadb, ServerWatch, StopSignal};
 use oltp::{At, Failure, Indexes, Ledger, Mode, Rows, ServerCounts, Session, Sizes, Table, TransactionMix};
-use work::{Asked, JOBS, play, play_watched, set_up, wrong};
+use work::{JOBS, TestLoad, play, play_watched, set_up, wrong};
 
 fn named(url: &str) -> Database {
     Database::named(url, &|_| None, None).unwrap()
@@ -21,7 +21,7 @@ fn what_users_did_adds_up_and_damage_is_seen() {
     let database = named(&server.url());
     set_up(&database, 1, 100);
     for mode in [Mode::Statements, Mode::Procedures] {
-        let ledger = play(&database, Asked { users: 4, transactions: 800, mode });
+        let ledger = play(&database, TestLoad { users: 4, transactions: 800, mode });
         assert_eq!(ledger.first_failure(), None, "{mode:?}");
         assert!(ledger.whole().inserts[Table::Orders as usize] > 0, "{mode:?}: {:?}", ledger.whole());
         assert_eq!(wrong(&database), [], "{mode:?}");
@@ -73,8 +73,8 @@ fn failures_have_their_kinds() {
     let Database::Mysql(plain) = &database else { panic!("not a server of MariaDB") };
     let mut strict = plain.clone();
     strict.isolation = Isolation::RepeatableRead;
-    let whistle = Whistle::default();
-    let (mut one, mut two) = (strict.connect(&whistle).unwrap(), strict.connect(&whistle).unwrap());
+    let signal = StopSignal::default();
+    let (mut one, mut two) = (strict.connect(&signal).unwrap(), strict.connect(&signal).unwrap());
     const RAISE: &str = "UPDATE orders SET order_total = order_total + 1 WHERE order_id = $1";
     one.change("SET SESSION innodb_snapshot_isolation = 1", &[]).unwrap();
     one.begin().unwrap();
@@ -133,8 +133,8 @@ fn a_server_shows_what_it_does() {
     let database = named(&server.url());
     set_up(&database, 1, 20);
     let mut looked = Looked(&database, None);
-    let asked = Asked { users: 3, transactions: 10_000_000, mode: Mode::Statements };
-    let ledger = play_watched(&database, asked, TransactionMix::V2, &mut looked);
+    let load = TestLoad { users: 3, transactions: 10_000_000, mode: Mode::Statements };
+    let ledger = play_watched(&database, load, TransactionMix::V2, &mut looked);
     let seconds = looked.1.unwrap().end().seconds;
     let sum = ServerCounts::sum(&seconds).unwrap();
     // Its seconds are not those of the ledger, which has all commits and so more.
@@ -152,8 +152,8 @@ fn a_lock_is_seen() {
     let Some((_folder, server)) = mariadb::server(None) else { return };
     let database = named(&server.url());
     set_up(&database, 1, 20);
-    let whistle = Whistle::default();
-    let (mut one, mut two) = (database.connect(&whistle).unwrap(), database.connect(&whistle).unwrap());
+    let signal = StopSignal::default();
+    let (mut one, mut two) = (database.connect(&signal).unwrap(), database.connect(&signal).unwrap());
     const RAISE: &str = "UPDATE orders SET order_total = order_total + 1 WHERE order_id = $1";
     one.begin().unwrap();
     one.change(RAISE, &[1.into()]).unwrap();
@@ -161,7 +161,7 @@ fn a_lock_is_seen() {
     let sum = std::thread::scope(|scope| {
         let waiting = scope.spawn(|| two.change(RAISE, &[1.into()]));
         // Two whole seconds of looks, the second of which has only the wait.
-        whistle.wait(Span::from_millis(2500));
+        signal.wait(Span::from_millis(2500));
         let seen = watch.end();
         one.commit().unwrap();
         assert_eq!(waiting.join().unwrap(), Ok(1));
@@ -214,8 +214,8 @@ fn a_server_that_crashes_is_a_gap_and_no_end() {
     let database = named(&server.url());
     set_up(&database, 1, 20);
     let mut crash = Crash { server: &server, after: None };
-    let asked = Asked { users: 3, transactions: 10_000_000, mode: Mode::Statements };
-    let ledger = play_watched(&database, asked, TransactionMix::V2, &mut crash);
+    let load = TestLoad { users: 3, transactions: 10_000_000, mode: Mode::Statements };
+    let ledger = play_watched(&database, load, TransactionMix::V2, &mut crash);
     assert!(crash.after.is_some() && ledger.first_failure().is_some(), "{:?}", ledger.whole());
     let said = wrong(&database);
     assert!(said.iter().all(|(_, holds)| holds.is_none()), "{said:?}");

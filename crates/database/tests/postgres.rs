@@ -5,7 +5,7 @@
 mod mariadb;
 mod work;
 
-use database::{Database, Error, Isolation, PointWatcher, Private, Sqlite, Whistle};
+use database::{Database, Error, Isolation, PointWatcher, Private, Sqlite, StopSignal};
 use oltp::{Counts, Failure, Indexes, Ledger, Mode, Rows, Session, Sizes, Table, TransactionMix};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
 use std::fs::Permissions;
@@ -13,7 +13,7 @@ use std::net::TcpListener;
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _, chown};
 use std::path::{Path, PathBuf};
 use tempfile::TempDir;
-use work::{Asked, JOBS, play, play_watched, set_up, wrong};
+use work::{JOBS, TestLoad, play, play_watched, set_up, wrong};
 
 /// A server, unless none is installed.
 fn server(password: Option<&str>) -> Option<(TempDir, Private)> {
@@ -85,7 +85,7 @@ fn the_same_seed_makes_the_same_rows_in_every_database() {
         assert_eq!(before[0], *digests, "{}", database.name());
     }
     let play_one = |(database, mode): &(Database, Mode)| {
-        let ledger = play(database, Asked { users: 1, transactions: 2000, mode: *mode });
+        let ledger = play(database, TestLoad { users: 1, transactions: 2000, mode: *mode });
         assert_eq!(ledger.first_failure(), None, "{}", database.name());
         *ledger.whole()
     };
@@ -112,7 +112,7 @@ fn what_users_did_adds_up_and_damage_is_seen() {
     let database = named(&server.url());
     set_up(&database, 1, 100);
     for mode in [Mode::Statements, Mode::Procedures] {
-        let ledger = play(&database, Asked { users: 4, transactions: 400, mode });
+        let ledger = play(&database, TestLoad { users: 4, transactions: 400, mode });
         assert!(ledger.whole().inserts[Table::Orders as usize] > 0 && ledger.first_failure().is_none(), "{mode:?}");
         assert_eq!(wrong(&database), [], "{mode:?}");
     }
@@ -142,8 +142,8 @@ fn failures_have_their_kinds() {
     let Database::Postgres(plain) = &database else { panic!("not a server") };
     let mut strict = plain.clone();
     strict.isolation = Isolation::RepeatableRead;
-    let whistle = Whistle::default();
-    let (mut one, mut two) = (strict.connect(&whistle).unwrap(), strict.connect(&whistle).unwrap());
+    let signal = StopSignal::default();
+    let (mut one, mut two) = (strict.connect(&signal).unwrap(), strict.connect(&signal).unwrap());
     const RAISE: &str = "UPDATE orders SET order_total = order_total + 1 WHERE order_id = $1";
     one.begin().unwrap();
     one.rows("SELECT COUNT(*) FROM orders", &[]).unwrap();
@@ -199,9 +199,9 @@ fn a_server_that_crashes_is_a_gap_and_no_end() {
     let database = named(&server.url());
     set_up(&database, 1, 20);
     let mut crash = Crash(&server, false);
-    let asked = Asked { users: 3, transactions: 60_000, mode: Mode::Statements };
+    let load = TestLoad { users: 3, transactions: 60_000, mode: Mode::Statements };
     let mut limited = Limited { crash: &mut crash, after: 0 };
-    let ledger = play_watched(&database, asked, TransactionMix::V2, &mut limited);
+    let ledger = play_watched(&database, load, TransactionMix::V2, &mut limited);
     assert!(crash.1 && ledger.first_failure().is_some(), "{ledger:?}");
     let said = wrong(&database);
     assert!(said.iter().all(|(_, holds)| holds.is_none()), "{said:?}");
@@ -347,7 +347,7 @@ fn connections_are_encrypted_as_sslmode_says() {
     // All work is done over the encrypted connection: COPY, statements, watching.
     let database = named(&format!("postgres://seawall@localhost:{port}/postgres?{}", trusting("verify-full")));
     set_up(&database, 1, 100);
-    let ledger = play(&database, Asked { users: 2, transactions: 200, mode: Mode::Statements });
+    let ledger = play(&database, TestLoad { users: 2, transactions: 200, mode: Mode::Statements });
     assert!(ledger.whole().commits > 0);
     assert_eq!(wrong(&database), []);
 }

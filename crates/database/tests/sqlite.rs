@@ -5,7 +5,7 @@ mod work;
 use database::{Database, Error, Sqlite};
 use oltp::{Indexes, Mode, Rows, Sizes, Table};
 use std::path::{Path, PathBuf};
-use work::{Asked, JOBS, play, set_up, wrong};
+use work::{JOBS, TestLoad, play, set_up, wrong};
 
 fn sqlite(path: PathBuf) -> Database {
     Database::Sqlite(Sqlite::new(path, 1 << 20))
@@ -45,7 +45,7 @@ fn the_same_seed_makes_the_same_rows() {
 fn what_users_did_adds_up_and_damage_is_seen() {
     let folder = tempfile::tempdir().unwrap();
     let database = small(folder.path(), "a", 1);
-    let ledger = play(&database, Asked { users: 2, transactions: 50, mode: Mode::Statements });
+    let ledger = play(&database, TestLoad { users: 2, transactions: 50, mode: Mode::Statements });
     assert!(ledger.whole().inserts[Table::Orders as usize] > 0 && ledger.first_failure().is_none(), "{ledger:?}");
     assert_eq!(wrong(&database), []);
     let damage = [
@@ -169,7 +169,7 @@ fn statements_are_as_many_as_derived() {
     set_up(&database, 1, 1000);
     let ledger = work::play_mix(
         &database,
-        Asked { users: 1, transactions: 2000, mode: Mode::Statements },
+        TestLoad { users: 1, transactions: 2000, mode: Mode::Statements },
         oltp::TransactionMix::V2,
     );
     let counts = ledger.whole();

@@ -146,7 +146,7 @@ impl Beside {
 }
 
 /// The run before its first point: the users, and their settings.
-pub fn beside_asked(mut run: Run, database: &str, users: u32) -> Run {
+pub fn beside_run(mut run: Run, database: &str, users: u32) -> Run {
     let place = run.place(stats::run::RunPlace { kind: "database".into(), name: database.into(), size: None });
     run.add_actor("users", Some(place));
     run.set(Some(0), "users", f64::from(users));

@@ -58,11 +58,11 @@ impl Transaction {
 
 /// What each transaction demands of storage behind a database's buffers: the pages that miss.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Asks(pub [Demand; Transaction::ALL.len()]);
+pub struct ShopDemand(pub [Demand; Transaction::ALL.len()]);
 
-impl Asks {
+impl ShopDemand {
     /// This fraction of all random pages misses, whichever they are.
-    pub const fn anywhere(missing: f64) -> Asks {
+    pub const fn anywhere(missing: f64) -> ShopDemand {
         let mut asks = [Demand { pages: 0.0, changed: 0.0, commits: 0.0 }; Transaction::ALL.len()];
         let mut at = 0;
         while at < asks.len() {
@@ -70,7 +70,7 @@ impl Asks {
             asks[at] = Demand { pages: pages * missing, changed: changed * missing, commits };
             at += 1;
         }
-        Asks(asks)
+        ShopDemand(asks)
     }
 
     /// The demand of one transaction.
@@ -89,8 +89,8 @@ impl Asks {
 
     /// The same with the pages multiplied by this factor.
     #[must_use]
-    pub fn times(self, factor: f64) -> Asks {
-        Asks(self.0.map(|Demand { pages, changed, commits }| Demand {
+    pub fn times(self, factor: f64) -> ShopDemand {
+        ShopDemand(self.0.map(|Demand { pages, changed, commits }| Demand {
             pages: pages * factor,
             changed: changed * factor,
             commits,
@@ -114,7 +114,7 @@ mod tests {
     /// others one.
     #[test]
     fn the_published_mix_has_its_published_commits() {
-        let demand = Asks::anywhere(1.0).mean(&TransactionMix::V2);
+        let demand = ShopDemand::anywhere(1.0).mean(&TransactionMix::V2);
         assert!((demand.commits - 1.48).abs() < 1e-12);
         // 0.12 × 9 + 0.08 × 6 + 0.4 × 2 + 0.32 × 16 + 0.04 × 46 + 0.04 × 10, and 0.12 × 9 + 0.08 ×
         // 3 + 0.32 × 12 + 0.08 × 2.

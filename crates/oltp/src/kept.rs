@@ -13,7 +13,7 @@ use stats::run::{Point, Run, RunPlace, Setting, Taped, Value};
 
 /// The settings of a load.
 #[derive(Clone, Debug)]
-pub struct Asked {
+pub struct LoadSettings {
     /// The database, without a password.
     pub database: String,
     /// Its program and version, such as `sqlite 3.54.0`.
@@ -41,34 +41,34 @@ pub struct Asked {
 }
 
 /// A run without points.
-pub fn asked(asked: &Asked) -> Run {
+pub fn load_run(settings: &LoadSettings) -> Run {
     let mut run = Run::default();
-    let place = run.place(RunPlace { kind: "database".into(), name: asked.database.clone(), size: asked.size });
+    let place = run.place(RunPlace { kind: "database".into(), name: settings.database.clone(), size: settings.size });
     run.add_actor("users", Some(place));
-    run.set(None, "engine", asked.engine.as_str());
-    if let Some(scale) = asked.scale {
+    run.set(None, "engine", settings.engine.as_str());
+    if let Some(scale) = settings.scale {
         run.set(None, "scale", scale);
     }
-    if let Some(products) = asked.products {
+    if let Some(products) = settings.products {
         run.set(None, "products", products as f64);
     }
     for one in Transaction::ALL {
-        run.set(None, &format!("weight_{}", one.short().to_lowercase()), f64::from(asked.mix.weight(one)));
+        run.set(None, &format!("weight_{}", one.short().to_lowercase()), f64::from(settings.mix.weight(one)));
     }
-    run.set(None, "calls", asked.mode.name());
-    let Think { within_ms, between_ms } = asked.think;
+    run.set(None, "calls", settings.mode.name());
+    let Think { within_ms, between_ms } = settings.think;
     for (key, (least, most)) in [("think", within_ms), ("think_between", between_ms)] {
         run.set(None, &format!("{key}_ms_min"), least as f64);
         run.set(None, &format!("{key}_ms_max"), most as f64);
     }
-    if let Some(skew) = asked.skew {
+    if let Some(skew) = settings.skew {
         run.set(None, "skew", skew);
     }
-    if let Some(rate) = asked.rate {
+    if let Some(rate) = settings.rate {
         run.set(None, "rate_tps", rate);
     }
-    run.set(None, "warm_up_s", asked.warm_up_s as f64);
-    run.set(None, "buffers_bytes", asked.buffers as f64);
+    run.set(None, "warm_up_s", settings.warm_up_s as f64);
+    run.set(None, "buffers_bytes", settings.buffers as f64);
     run
 }
 

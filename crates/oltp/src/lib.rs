@@ -39,19 +39,19 @@ mod wording;
 mod words;
 mod xml;
 
-pub use beside::{Beside, BesideArm, Turn, beside_asked, beside_page, beside_table, beside_verdicts};
+pub use beside::{Beside, BesideArm, Turn, beside_page, beside_run, beside_table, beside_verdicts};
 pub use chance::Chance;
 pub use charbench::{Charbench, CharbenchError, Columns, unfold};
 pub use check::{Check, Expected, checks};
-pub use demand::{Asks, Demand};
+pub use demand::{Demand, ShopDemand};
 pub use evidence::{At, Evidence, ServerCounts, StoredCounts};
 pub use figures::{Figures, Line};
 pub use generate::{Rows, digest};
-pub use kept::{Asked, add_point, asked, stored_key};
+pub use kept::{LoadSettings, add_point, load_run, stored_key};
 pub use ledger::{Done, Ledger, Second};
 pub use limiter::{Limiter, limiter};
 pub use mix::{MixError, TransactionMix};
-pub use page::{Around, page, sweep_page};
+pub use page::{Observed, page, sweep_page};
 pub use procedure::{PROCEDURES, create_procedures};
 pub use scale::{SchemaScale, Sizes};
 pub use schema::{

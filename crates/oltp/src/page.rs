@@ -16,7 +16,7 @@ use stats::run::HostRecord;
 
 /// What was observed beside the users, second by second from the start of the window.
 #[derive(Clone, Copy, Debug)]
-pub struct Around<'a> {
+pub struct Observed<'a> {
     /// The host.
     pub host: &'a HostRecord,
     /// The server.
@@ -27,7 +27,7 @@ pub struct Around<'a> {
 pub fn page(
     figures: &Figures,
     ledger: &Ledger,
-    around: Around<'_>,
+    observed: Observed<'_>,
     limiter: &Limiter,
     facts: &[(String, String)],
 ) -> Page {
@@ -68,21 +68,21 @@ pub fn page(
     let failures = Failure::KINDS.iter().zip(figures.failures);
     told.extend(failures.map(|(kind, count)| Fact::of(kind.replace('_', " "), thousands(count))));
     page.add(Facts { heading: "Figures".into(), facts: told });
-    if !around.host.rows.is_empty() || !around.server.is_empty() {
-        page.add(beside(around));
+    if !observed.host.rows.is_empty() || !observed.server.is_empty() {
+        page.add(beside(observed));
     }
     page.add(list("What was run", facts));
     page
 }
 
 /// Host, devices and the server's connections over the same seconds.
-fn beside(around: Around<'_>) -> Host {
-    let mut hosts = vec![host_figures(around.host, "The host".into())];
+fn beside(observed: Observed<'_>) -> Host {
+    let mut hosts = vec![host_figures(observed.host, "The host".into())];
     let series = |at: At| Series {
         name: at.name().into(),
-        stretches: (0..).zip(around.server).map(|(second, counts)| stretch(second, counts.part(at))).collect(),
+        stretches: (0..).zip(observed.server).map(|(second, counts)| stretch(second, counts.part(at))).collect(),
     };
-    if !around.server.is_empty() {
+    if !observed.server.is_empty() {
         let pressure = At::ALL.map(series).into();
         hosts.push(HostFigures { name: "Users' connections".into(), pressure, ..HostFigures::default() });
     }

@@ -8,11 +8,11 @@
 //!   page writer: changed pages to their places, so many outstanding; when too many wait, transactions wait to begin
 //! ```
 //! No SQL and no rows: what a transaction asks of storage is its [`Demand`] behind buffers whose
-//! miss ratios are known in advance ([`Asks`]), and the next transaction is drawn as for real
+//! miss ratios are known in advance ([`ShopDemand`]), and the next transaction is drawn as for real
 //! users. Locks between users are not modelled.
 
 use crate::chance::Chance;
-use crate::demand::{Asks, Demand};
+use crate::demand::{Demand, ShopDemand};
 use crate::ledger::{Done, Ledger};
 use crate::mix::TransactionMix;
 use crate::session::{Counts, Waits};
@@ -35,7 +35,7 @@ pub struct Shop {
     /// Number of the host's processors.
     pub processors: u32,
     /// What transactions ask of storage: pages that the buffer cache misses, and commits.
-    pub asks: Asks,
+    pub asks: ShopDemand,
     /// Bytes of the database; the log follows it.
     pub database: Bytes,
     /// Bytes of a page.

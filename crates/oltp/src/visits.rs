@@ -11,7 +11,7 @@
 //! If keys are few and new rows are added after the old ones of their key, only the last page of
 //! each key is visited ([`VisitedPages::at_most`]).
 
-use crate::demand::{Asks, Demand};
+use crate::demand::{Demand, ShopDemand};
 use crate::mix::TransactionMix;
 use crate::scale::Sizes;
 use crate::schema::Table;
@@ -342,11 +342,11 @@ impl ShopPages {
 
     /// The demand of each transaction if `missing` is the miss ratio of each of
     /// [`ShopPages::visited`].
-    pub fn asks(&self, missing: &[f64]) -> Asks {
+    pub fn asks(&self, missing: &[f64]) -> ShopDemand {
         let sum = |of: fn(&VisitedPages) -> &EachTransaction, what: Transaction| -> f64 {
             self.visited.iter().zip(missing).map(|(pages, missing)| of(pages)[what as usize] * missing).sum()
         };
-        Asks(Transaction::ALL.map(|what| Demand {
+        ShopDemand(Transaction::ALL.map(|what| Demand {
             pages: sum(|pages| &pages.visits, what),
             changed: sum(|pages| &pages.changed, what),
             commits: what.demand().commits,

@@ -56,7 +56,7 @@ pub use machine::{
     RampOutcome as RunOutcome, RunSetup, SetupError, Spot, WriterPhase,
 };
 pub use page::page;
-pub use phases::{Doing, PhaseRun, Rates, Steady, journal_write, phases};
+pub use phases::{HostPhase, PhaseRun, Rates, Steady, journal_write, phases};
 pub use reading::{ReadingError, read_seconds, read_summary};
 pub use reads::Reads;
 pub use settings::{Accounting, Constants, RampSettings, SettingsError, Steps};

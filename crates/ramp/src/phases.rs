@@ -20,7 +20,7 @@ use block::Span;
 
 /// The phase of a host's writer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Doing {
+pub enum HostPhase {
     /// Waits for its next burst.
     Sleeps,
     /// Writes the journal, one write after the other.
@@ -43,7 +43,7 @@ pub struct Rates {
 /// The storage of several hosts.
 pub trait Steady {
     /// The rates of each host in these phases, in order.
-    fn rates(&mut self, doing: &[Doing]) -> Vec<Rates>;
+    fn rates(&mut self, doing: &[HostPhase]) -> Vec<Rates>;
 }
 
 /// The outcome of a run of one host.
@@ -64,7 +64,7 @@ pub struct PhaseRun {
 struct Host {
     burst: f64,
     number: u64,
-    doing: Doing,
+    doing: HostPhase,
     left: f64,
     begun: f64,
     due: f64,
@@ -86,8 +86,8 @@ pub fn phases(settings: &RampSettings, loads: &[RampLoad], storage: &mut dyn Ste
     let mut now = 0.0;
     loop {
         hosts.iter_mut().for_each(|host| host.wake(now, period, runtime));
-        let doing: Vec<Doing> = hosts.iter().map(|host| host.doing).collect();
-        if now >= runtime && doing.iter().all(|doing| *doing == Doing::Sleeps) {
+        let doing: Vec<HostPhase> = hosts.iter().map(|host| host.doing).collect();
+        if now >= runtime && doing.iter().all(|doing| *doing == HostPhase::Sleeps) {
             break;
         }
         let rates = storage.rates(&doing);
@@ -108,7 +108,7 @@ impl Host {
         Host {
             burst: load.burst as f64,
             number: 0,
-            doing: Doing::Sleeps,
+            doing: HostPhase::Sleeps,
             left: 0.0,
             begun: 0.0,
             due: 0.0,
@@ -123,7 +123,7 @@ impl Host {
     /// When its next burst begins, if there is one.
     fn begins(&self, period: f64, runtime: f64) -> Option<f64> {
         let begins = ((self.number + 1) as f64 * period).max(self.slept_since);
-        (self.doing == Doing::Sleeps && self.burst > 0.0 && begins < runtime - NOTHING).then_some(begins)
+        (self.doing == HostPhase::Sleeps && self.burst > 0.0 && begins < runtime - NOTHING).then_some(begins)
     }
 
     fn wake(&mut self, now: f64, period: f64, runtime: f64) {
@@ -131,13 +131,13 @@ impl Host {
         self.number += 1;
         self.due = self.number as f64 * period;
         self.begun = begins;
-        self.doing = Doing::Journal;
+        self.doing = HostPhase::Journal;
         self.left = self.burst + 1.0;
     }
 
     fn changes(&self, now: f64, rates: &Rates, period: f64, runtime: f64) -> Option<f64> {
         match self.doing {
-            Doing::Sleeps => self.begins(period, runtime),
+            HostPhase::Sleeps => self.begins(period, runtime),
             _ if rates.blocks > 0.0 => Some(now + self.left / rates.blocks),
             _ => None,
         }
@@ -147,16 +147,16 @@ impl Host {
         let reading = (next.min(runtime) - now).max(0.0);
         self.reads += rates.reads * reading;
         self.waited += rates.reads * rates.read_response * reading;
-        if self.doing == Doing::Sleeps {
+        if self.doing == HostPhase::Sleeps {
             return;
         }
         self.left -= rates.blocks * (next - now);
         if self.left > NOTHING * self.burst.max(1.0) {
             return;
         }
-        if self.doing == Doing::Journal {
+        if self.doing == HostPhase::Journal {
             self.journal_end = next;
-            (self.doing, self.left) = (Doing::Blocks, self.burst);
+            (self.doing, self.left) = (HostPhase::Blocks, self.burst);
             return;
         }
         let span = |seconds: f64| Span::from_nanos((seconds * 1e9).round() as u64);
@@ -170,7 +170,7 @@ impl Host {
             cycle: span(next - self.begun),
             blocks: self.burst as u64,
         });
-        (self.doing, self.slept_since) = (Doing::Sleeps, next);
+        (self.doing, self.slept_since) = (HostPhase::Sleeps, next);
     }
 
     fn finish(mut self, due: u64, end: f64) -> PhaseRun {
@@ -224,11 +224,11 @@ mod tests {
     struct Fixed(f64, f64);
 
     impl Steady for Fixed {
-        fn rates(&mut self, doing: &[Doing]) -> Vec<Rates> {
-            let blocks = |doing: &Doing| match doing {
-                Doing::Sleeps => 0.0,
-                Doing::Journal => self.0,
-                Doing::Blocks => self.1,
+        fn rates(&mut self, doing: &[HostPhase]) -> Vec<Rates> {
+            let blocks = |doing: &HostPhase| match doing {
+                HostPhase::Sleeps => 0.0,
+                HostPhase::Journal => self.0,
+                HostPhase::Blocks => self.1,
             };
             doing.iter().map(|doing| Rates { blocks: blocks(doing), reads: 100.0, read_response: 1e-3 }).collect()
         }

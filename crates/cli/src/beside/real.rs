@@ -23,7 +23,7 @@ use crate::scale::Factors;
 use crate::workspace::Workspace;
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Bytes, Span, Time};
-use database::{Database, Dates, PointWatcher, UserPlan, Whistle, play};
+use database::{Database, Dates, PointWatcher, StopSignal, UserPlan, play};
 use engine::{Managed, Stage as _};
 use oltp::{Draws, Indexes, Ledger, Mode, Ranges, Rows, SchemaScale, Sizes, Think, TransactionMix};
 use stage::{Places, silent};
@@ -190,17 +190,17 @@ impl Real {
             postgres.limit_memory(self.memory.0).context("memory")?;
         }
         let (plan, stop) = (UserPlan { seed, ..self.users }, self.stop.clone());
-        let (whistle, database) = (Whistle::default(), &started.database);
+        let (signal, database) = (StopSignal::default(), &started.database);
         let (sender, began) = channel();
         let (ledger, seen) = std::thread::scope(|scope| {
-            let (plan, whistle, stop) = (&plan, &whistle, &stop);
+            let (plan, signal, stop) = (&plan, &signal, &stop);
             let users = scope.spawn(move || {
                 let mut watch = Watch { stop, began: Some(sender) };
-                play(plan, whistle, &|_, whistle| database.connect(whistle), &mut watch)
+                play(plan, signal, &|_, signal| database.connect(signal), &mut watch)
             });
             let seen = self.beside(specs, plan.window, &began);
             if seen.is_err() {
-                whistle.blow();
+                signal.raise();
             }
             (users.join(), seen)
         });

@@ -1,7 +1,7 @@
 //! Other programs that a run of a database takes, and whether they are there.
 
 use anyhow::{Context as _, Result, bail};
-use database::{Private, Whistle};
+use database::{Private, StopSignal};
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use workload::plan::{Bottleneck, DatabasePlan};
@@ -67,5 +67,5 @@ pub fn run(command: &mut Command) -> Result<String> {
 
 /// Waits a little, for a program that tells nobody when it is ready.
 pub fn pause() {
-    Whistle::default().wait(block::Span::from_millis(10));
+    StopSignal::default().wait(block::Span::from_millis(10));
 }

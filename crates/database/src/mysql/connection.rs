@@ -2,7 +2,7 @@
 
 use super::wire::{MysqlError, SILENCE, Wire};
 use super::{Mysql, TIMEOUT_S, WORDS};
-use crate::play::Whistle;
+use crate::play::StopSignal;
 use block::Span;
 use oltp::{Failure, Row, Sequence, Session, Value, Waits};
 use uring::Clock;
@@ -12,21 +12,21 @@ pub struct Connection<'w> {
     wire: Wire,
     /// Whether a transaction has begun and not ended.
     is_open: bool,
-    whistle: &'w Whistle,
+    signal: &'w StopSignal,
     clock: Clock,
     waits: Waits,
 }
 
 impl Mysql {
-    /// Opens the connection of a user, whose think time the whistle ends.
+    /// Opens the connection of a user, whose think time the signal ends.
     ///
     /// # Errors
     /// The server refuses or cannot be reached.
-    pub fn connect<'w>(&self, whistle: &'w Whistle) -> Result<Connection<'w>, Failure> {
+    pub fn connect<'w>(&self, signal: &'w StopSignal) -> Result<Connection<'w>, Failure> {
         let isolation = format!("SET SESSION TRANSACTION ISOLATION LEVEL {}", self.isolation.name());
         let limits = format!("SET SESSION max_statement_time = {TIMEOUT_S}, innodb_lock_wait_timeout = {TIMEOUT_S}");
         let wire = Wire::connect(&self.address, &[WORDS, &isolation, &limits], Some(SILENCE)).map_err(failure)?;
-        Ok(Connection { wire, is_open: false, whistle, clock: Clock::new(), waits: Waits::default() })
+        Ok(Connection { wire, is_open: false, signal, clock: Clock::new(), waits: Waits::default() })
     }
 }
 
@@ -75,7 +75,7 @@ impl Session for Connection<'_> {
     }
 
     fn think(&mut self, span: Span) -> Span {
-        self.whistle.waited(&self.clock, span)
+        self.signal.waited(&self.clock, span)
     }
 
     fn waits(&mut self) -> Waits {

@@ -6,7 +6,7 @@
 use super::address::{MysqlAddress, Place};
 use super::wire::Wire;
 use super::{MysqlError, WORDS};
-use crate::play::Whistle;
+use crate::play::StopSignal;
 use crate::private::{Account, account, own};
 use block::Span;
 use std::fs::{self, File};
@@ -119,7 +119,7 @@ impl PrivateMariadb {
             if self.connect("mysql").is_ok() {
                 return Ok(());
             }
-            Whistle::default().wait(LOOK);
+            StopSignal::default().wait(LOOK);
         }
         Err(io::Error::other("mariadbd: was not ready after a minute"))
     }
@@ -137,7 +137,7 @@ impl Drop for PrivateMariadb {
             if !matches!(self.has_ended(), Ok(false)) {
                 return;
             }
-            Whistle::default().wait(LOOK);
+            StopSignal::default().wait(LOOK);
         }
         let child = self.child.get_mut().unwrap_or_else(PoisonError::into_inner);
         let _ = child.kill().and_then(|()| child.wait());

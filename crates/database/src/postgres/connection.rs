@@ -2,7 +2,7 @@
 
 use super::wire::{Wire, WireError};
 use super::{Postgres, TIMEOUT_MS};
-use crate::play::Whistle;
+use crate::play::StopSignal;
 use block::Span;
 use oltp::{Failure, Row, Sequence, Session, Value, Waits};
 use uring::Clock;
@@ -33,24 +33,24 @@ impl Isolation {
 /// A connection of one user.
 pub struct Connection<'w> {
     wire: Wire,
-    whistle: &'w Whistle,
+    signal: &'w StopSignal,
     clock: Clock,
     waits: Waits,
 }
 
 impl Postgres {
-    /// Opens the connection of a user, whose think time the whistle ends.
+    /// Opens the connection of a user, whose think time the signal ends.
     ///
     /// # Errors
     /// The server refuses or cannot be reached.
-    pub fn connect<'w>(&self, whistle: &'w Whistle) -> Result<Connection<'w>, Failure> {
+    pub fn connect<'w>(&self, signal: &'w StopSignal) -> Result<Connection<'w>, Failure> {
         let settings = [
             ("application_name", "seawall user"),
             ("statement_timeout", TIMEOUT_MS),
             ("default_transaction_isolation", self.isolation.name()),
         ];
         let wire = Wire::connect(&self.address, &settings).map_err(failure)?;
-        Ok(Connection { wire, whistle, clock: Clock::new(), waits: Waits::default() })
+        Ok(Connection { wire, signal, clock: Clock::new(), waits: Waits::default() })
     }
 }
 
@@ -90,7 +90,7 @@ impl Session for Connection<'_> {
     }
 
     fn think(&mut self, span: Span) -> Span {
-        self.whistle.waited(&self.clock, span)
+        self.signal.waited(&self.clock, span)
     }
 
     fn waits(&mut self) -> Waits {

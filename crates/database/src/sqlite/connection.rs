@@ -2,7 +2,7 @@
 
 use super::{Sqlite, values};
 use crate::error::Error;
-use crate::play::Whistle;
+use crate::play::StopSignal;
 use block::Span;
 use oltp::{Failure, Row, Sequence, Session, Value, Waits};
 use rusqlite::types::{ToSqlOutput, ValueRef};
@@ -19,24 +19,24 @@ const PREPARED: usize = 64;
 /// A connection of one user.
 pub struct Connection<'w> {
     connection: rusqlite::Connection,
-    whistle: &'w Whistle,
+    signal: &'w StopSignal,
     clock: Clock,
     waits: Waits,
 }
 
 impl Sqlite {
-    /// Opens the connection of a user, whose think time the whistle ends.
+    /// Opens the connection of a user, whose think time the signal ends.
     ///
     /// # Errors
     /// The database was not set up by this program.
-    pub fn connect<'w>(&self, whistle: &'w Whistle) -> Result<Connection<'w>, Failure> {
+    pub fn connect<'w>(&self, signal: &'w StopSignal) -> Result<Connection<'w>, Failure> {
         let connection = self.open().map_err(|error| Failure::Lost(error.to_string()))?;
         connection.set_prepared_statement_cache_capacity(PREPARED);
         let kib = (self.buffers / 1024).max(1);
         let settings = format!("PRAGMA synchronous = FULL; PRAGMA foreign_keys = ON; PRAGMA cache_size = -{kib}");
         connection.execute_batch(&settings).map_err(failure)?;
         connection.busy_timeout(TIMEOUT).map_err(failure)?;
-        Ok(Connection { connection, whistle, clock: Clock::new(), waits: Waits::default() })
+        Ok(Connection { connection, signal, clock: Clock::new(), waits: Waits::default() })
     }
 
     /// The version of SQLite in this program.
@@ -114,7 +114,7 @@ impl Session for Connection<'_> {
     }
 
     fn think(&mut self, span: Span) -> Span {
-        self.whistle.waited(&self.clock, span)
+        self.signal.waited(&self.clock, span)
     }
 
     fn waits(&mut self) -> Waits {

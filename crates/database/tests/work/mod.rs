@@ -1,7 +1,7 @@
 //! Shared by the tests of all databases: setup, a point of a number of transactions, and checks.
 
 use block::Span;
-use database::{Database, Dates, OpenRun, PointWatcher, UserPlan, Whistle};
+use database::{Database, Dates, OpenRun, PointWatcher, StopSignal, UserPlan};
 use oltp::{Draws, Indexes, Ledger, Mode, Rows, Sizes, Think, TransactionMix};
 use std::num::NonZeroUsize;
 
@@ -16,46 +16,46 @@ pub fn set_up(database: &Database, seed: u64, products: u64) {
 
 /// The settings of a point.
 #[derive(Clone, Copy)]
-pub struct Asked {
+pub struct TestLoad {
     pub users: u32,
     pub transactions: u64,
     pub mode: Mode,
 }
 
 /// Plays it with all nine transactions.
-pub fn play(database: &Database, asked: Asked) -> Ledger {
-    play_mix(database, asked, TransactionMix::V2.with_queries())
+pub fn play(database: &Database, load: TestLoad) -> Ledger {
+    play_mix(database, load, TransactionMix::V2.with_queries())
 }
 
 /// Plays it with this mix: no think time, a fixed date, and a limit of one hour.
-pub fn play_mix(database: &Database, asked: Asked, mix: TransactionMix) -> Ledger {
+pub fn play_mix(database: &Database, load: TestLoad, mix: TransactionMix) -> Ledger {
     struct Quiet;
     impl PointWatcher for Quiet {
         fn second(&mut self, _: &Ledger, _: usize, _: u32) -> bool {
             true
         }
     }
-    play_watched(database, asked, mix, &mut Quiet)
+    play_watched(database, load, mix, &mut Quiet)
 }
 
 /// The same, watched.
-pub fn play_watched(database: &Database, asked: Asked, mix: TransactionMix, pace: &mut dyn PointWatcher) -> Ledger {
+pub fn play_watched(database: &Database, load: TestLoad, mix: TransactionMix, pace: &mut dyn PointWatcher) -> Ledger {
     let plan = UserPlan {
-        users: asked.users,
+        users: load.users,
         mix,
-        mode: asked.mode,
+        mode: load.mode,
         think: Think::default(),
         rate: None,
         warm_up: Span::ZERO,
         window: Span::from_secs(3600),
-        transactions: Some(asked.transactions),
+        transactions: Some(load.transactions),
         dates: Dates::Fixed(1_800_000_000),
         seed: 3,
         draws: Draws { ranges: database.ranges().unwrap(), skew: None },
     };
-    let open = database.run_begins(asked.users).unwrap();
-    let whistle = Whistle::default();
-    let ledger = database::play(&plan, &whistle, &|_, whistle| database.connect(whistle), pace).unwrap();
+    let open = database.run_begins(load.users).unwrap();
+    let signal = StopSignal::default();
+    let ledger = database::play(&plan, &signal, &|_, signal| database.connect(signal), pace).unwrap();
     database.run_ends(open, ledger.whole(), ledger.unsure()).unwrap();
     ledger
 }
@@ -84,13 +84,13 @@ pub fn a_run_dies(database: &Database, add: &dyn Fn(), kill: &dyn Fn(OpenRun)) {
     kill(run);
     // A server sees that a connection is gone a little later.
     while database.is_in_use().unwrap() {
-        Whistle::default().wait(Span::from_millis(1));
+        StopSignal::default().wait(Span::from_millis(1));
     }
     let found = wrong(database);
     let row = found.iter().find(|(said, _)| said.starts_with("rows of logon")).unwrap();
     assert!(row.1.is_none() && row.0.contains("1 more are of a run that died"), "{found:?}");
     assert_eq!(wrong(database), []);
-    play(database, Asked { users: 2, transactions: 50, mode: Mode::Statements });
+    play(database, TestLoad { users: 2, transactions: 50, mode: Mode::Statements });
     let mut said = Vec::new();
     assert!(database.check(&mut |found| said.push(found.what.clone())).unwrap(), "{said:?}");
     assert!(

@@ -10,16 +10,16 @@ use crate::memory::{self, Kept, Memory};
 use crate::outputs::check_files;
 use crate::play::now_unix_ms;
 use crate::{Answer, date, machine, terminal};
-use ::database::{Database, Dates, Error, PointWatcher, ServerSeen, ServerWatch, UserPlan, Whistle, play, process};
+use ::database::{Database, Dates, Error, PointWatcher, ServerSeen, ServerWatch, StopSignal, UserPlan, play, process};
 use ::oltp::{
-    Around, Asked, Columns, Draws, Evidence, Figures, Ledger, Limiter, Mode, Ranges, ServerCounts, Think, add_point,
-    asked, limiter, page, results_xml, seconds_csv, summary,
+    Columns, Draws, Evidence, Figures, Ledger, Limiter, LoadSettings, Mode, Observed, Ranges, ServerCounts, Think,
+    add_point, limiter, load_run, page, results_xml, seconds_csv, summary,
 };
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Bytes, Span, Time};
 use report::live::LiveWorkload;
 use stats::Interval;
-use stats::run::{DeviceRow, HostRecord, Run as Kept_, State, Times};
+use stats::run::{DeviceRow, HostRecord, Run as StatsRun, State, Times};
 use std::path::{Path, PathBuf};
 use uring::Clock;
 
@@ -33,7 +33,7 @@ struct Field<'a> {
     buffers: u64,
     ranges: Ranges,
     pace: Schedule,
-    run: Kept_,
+    run: StatsRun,
     kept: Kept,
     clock: Clock,
     /// When the first window began.
@@ -108,7 +108,7 @@ impl Run {
             let csv = seconds_csv(ledger, Span::ZERO, host, server);
             std::fs::write(path, csv).with_context(|| format!("--csv {}", path.display()))?;
         }
-        let whole = page(figures, ledger, Around { host, server }, limiter, facts);
+        let whole = page(figures, ledger, Observed { host, server }, limiter, facts);
         let backend = if self.array.is_some() { "virtual time" } else { "" };
         write(self.work.output.as_deref(), whole, backend)
     }
@@ -134,7 +134,7 @@ impl Ending {
 }
 
 /// Keeps the run as it ended.
-fn end<T>(played: Result<T>, mut run: Kept_, kept: Kept, ending: &Ending) -> Result<T> {
+fn end<T>(played: Result<T>, mut run: StatsRun, kept: Kept, ending: &Ending) -> Result<T> {
     if played.is_err() && run.points.is_empty() {
         kept.forget();
     } else {
@@ -171,7 +171,7 @@ impl<'a> Field<'a> {
         if work.warm_up < 60 && pace.transactions.is_none() {
             terminal::complain("note: with less than 60 s of warm-up the first minutes count too few transactions");
         }
-        let asked = asked(&Asked {
+        let begun = load_run(&LoadSettings {
             database: name.clone(),
             engine: engine.clone(),
             size: Some(size),
@@ -188,7 +188,7 @@ impl<'a> Field<'a> {
         let identity = memory::identity("oltp", format!("order entry on {name}, {users}"), now_unix_ms());
         let identity = stats::run::Identity { seed: work.seed, ..identity };
         let machine = machine::look(folder.as_deref(), "");
-        let run = Kept_ { identity, machine, ..asked };
+        let run = StatsRun { identity, machine, ..begun };
         let cache = vec![("db_cache".to_owned(), Bytes(buffers).to_string())];
         // The log may be on a device of its own.
         let log = database.log_folder().filter(|log| log.exists());
@@ -221,8 +221,8 @@ impl<'a> Field<'a> {
             draws: Draws { ranges: self.ranges, skew: work.skew },
         };
         let open = self.database.run_begins(users)?;
-        let (whistle, database) = (Whistle::default(), self.database.clone());
-        let connect = |_, whistle| database.connect(whistle);
+        let (signal, database) = (StopSignal::default(), self.database.clone());
+        let connect = |_, signal| database.connect(signal);
         let first = self.zero.is_none();
         let kept = first.then_some(&self.kept);
         let whole = self.pace.transactions.is_none().then(|| plan.warm_up + plan.window);
@@ -240,7 +240,7 @@ impl<'a> Field<'a> {
         if let Some(columns) = columns {
             terminal::line(&columns.heads());
         }
-        let played = play(&plan, &whistle, &connect, &mut watch);
+        let played = play(&plan, &signal, &connect, &mut watch);
         watch.live.clear();
         let (before, server) = (watch.before, watch.server.take().map(ServerWatch::end).unwrap_or_default());
         let ServerSeen { seconds: server, stored } = server;

@@ -8,7 +8,7 @@ use crate::memory::{self, Memory};
 use crate::play::now_unix_ms;
 use crate::{Answer, catalogue, terminal};
 use ::database::Isolation;
-use ::oltp::{Asked, Evidence, Figures, Ledger, Limiter, Mode, Shop, ShopPages, Sizes, add_point, asked};
+use ::oltp::{Evidence, Figures, Ledger, Limiter, LoadSettings, Mode, Shop, ShopPages, Sizes, add_point, load_run};
 use anyhow::{Result, bail};
 use array::{Array, Model};
 use block::{Bytes, Span};
@@ -118,7 +118,7 @@ fn keep(run: &Run, (shop, array): (&Shop, &str), played: &Played, state: State, 
     let users = report::text::count(shop.users as usize, "user", "users");
     let identity = memory::identity("oltp", format!("order entry on {array}, {users}"), now_unix_ms());
     let identity = Identity { seed: work.seed, simulated: true, ..identity };
-    let asked = asked(&Asked {
+    let begun = load_run(&LoadSettings {
         database: array.into(),
         engine: "virtual time".into(),
         size: Some(shop.database.0),
@@ -132,7 +132,7 @@ fn keep(run: &Run, (shop, array): (&Shop, &str), played: &Played, state: State, 
         warm_up_s: work.warm_up,
         buffers: buffers.0,
     });
-    let mut kept = Kept { identity, machine: memory::this_machine("virtual time"), ..asked };
+    let mut kept = Kept { identity, machine: memory::this_machine("virtual time"), ..begun };
     let Played { figures, ledger, seen, limiter, .. } = played;
     let labels = vec![("db_cache".into(), buffers.to_string()), ("vcpu".into(), shop.processors.to_string())];
     let begun = memory.labelled(labels).begin(kept.clone());

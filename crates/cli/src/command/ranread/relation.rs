@@ -3,7 +3,7 @@
 use super::batch::Finished;
 use crate::classic::device_of;
 use crate::{Answer, interrupt, terminal};
-use ::database::{BLOCK, Database, Looked, Relation, Whistle};
+use ::database::{BLOCK, Database, Looked, Relation, StopSignal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Bytes, Span};
 use oltp::{Chance, Failure};
@@ -76,8 +76,8 @@ pub fn play(
     repeat: u64,
     wants_stop: &mut dyn FnMut() -> bool,
 ) -> Result<Finished> {
-    let (whistle, over, clock) = (Whistle::default(), AtomicBool::new(false), Clock::new());
-    let readers = (0..processes).map(|_| relation.reader(&whistle)).collect::<Result<Vec<_>, _>>();
+    let (signal, over, clock) = (StopSignal::default(), AtomicBool::new(false), Clock::new());
+    let readers = (0..processes).map(|_| relation.reader(&signal)).collect::<Result<Vec<_>, _>>();
     let readers = readers.map_err(|error| anyhow!("{}: {error}", relation.postgres().name()))?;
     let device = relation.postgres().folder().and_then(|folder| device_of(&folder));
     let (before, fetched) = (relation.looked()?, device.as_deref().and_then(read_bytes));
@@ -91,7 +91,7 @@ pub fn play(
             .collect();
         // Checked ten times a second, which is the maximum delay of a stop.
         while threads.iter().any(|thread| !thread.is_finished()) {
-            whistle.wait(Span::from_millis(100));
+            signal.wait(Span::from_millis(100));
             if wants_stop() {
                 over.store(true, Ordering::Relaxed);
             }
