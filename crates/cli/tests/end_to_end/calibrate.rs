@@ -1,9 +1,9 @@
-//! `seawall calibrate`: a model of one's own storage, from recordings.
+//! `seawall calibrate`: a model of storage, from recordings.
 
 use crate::running::{Ended, run, seawall};
 use crate::scratch::Scratch;
 
-/// The ladder of these tests as fio's words: a stage for each depth and size.
+/// The ladder of these tests as fio options: a stage for each depth and size.
 fn ladder(first: &[&str], rw: &str, depths: &[u32]) -> Vec<String> {
     let mut words: Vec<String> = first.iter().map(|word| (*word).to_owned()).collect();
     words.extend(["--ioengine=libaio", "--direct=1", "--norandommap=1"].map(String::from));
@@ -28,8 +28,8 @@ fn calibrate(scratch: &Scratch, words: &[&str]) -> Ended {
     run(seawall(scratch.path()).args(["--results", "kept.sqlite", "calibrate"]).args(words))
 }
 
-/// A drive that is known, recorded through the engine in virtual time, comes out again, states its
-/// error with the count of its numbers, and plays a plan.
+/// A known drive, recorded through the engine in virtual time, is recovered; the output has the
+/// error and the number of fitted values, and the result plays a plan.
 #[test]
 fn a_known_drive_comes_out_again_and_plays_a_plan() {
     let scratch = Scratch::new();
@@ -58,12 +58,12 @@ fn a_known_drive_comes_out_again_and_plays_a_plan() {
     let words = ["simulate", plan, "--array", "mine.toml", "--phase-seconds", "2", "--out", "played"];
     let played = run(seawall(scratch.path()).args(words));
     assert!(played.out.contains("flash with channels"), "{played:?}");
-    // A second time the file is there.
+    // The second time the file exists.
     let again = calibrate(&scratch, &["--run", "1", "-o", "mine.toml"]);
     assert!(again.code == Some(2) && again.err.contains("--output mine.toml: is there already"), "{again:?}");
 }
 
-/// A model that cannot be what was recorded says so by its exit code, and is written all the same.
+/// A model that does not fit the recording gives exit code 1, and is written all the same.
 #[test]
 fn an_error_above_its_bound_is_a_no() {
     let scratch = Scratch::new();
@@ -74,7 +74,8 @@ fn an_error_above_its_bound_is_a_no() {
     assert!(scratch.join("calibrated.toml").is_file());
 }
 
-/// A plan's closed loops are recordings too: what was outstanding is read from the plan.
+/// A plan's closed loops are recordings too: the number of requests in flight is read from the
+/// plan.
 #[test]
 fn a_plans_run_is_a_recording() {
     let scratch = Scratch::new();
@@ -137,12 +138,12 @@ fn what_says_nothing_of_storage_is_refused_in_one_line() {
     assert!(!scratch.join("new").exists());
 }
 
-/// The ladder on a real file: twelve points, a file that goes again, a run that is kept, and an
-/// array that can be played. How fast it was is nobody's business.
+/// The ladder on a real file: twelve points, a file that is removed again, a kept run, and an array
+/// that can be played. Its speed is not checked.
 #[test]
 fn a_ladder_on_a_file_becomes_an_array() {
     let scratch = Scratch::new();
-    // A colon separates names in fio's options, and is a letter of a name here.
+    // A colon separates names in fio's options, but is an ordinary character here.
     let said = calibrate(&scratch, &["--place", "a:file", "--size", "16MiB", "--seconds", "1", "--within", "1000"]);
     if said.err.contains("direct") && said.code == Some(2) {
         return crate::requires::skip("this file system has no direct I/O");

@@ -1,4 +1,4 @@
-//! `seawall oltp`: a database made, loaded, proved and removed; its outputs, its bad input, and
+//! `seawall oltp`: creating, loading, verifying and removing a database; outputs, bad input, and
 //! charbench's options.
 
 use crate::running::{Ended, RESULTS, Running, run, seawall};
@@ -9,8 +9,8 @@ fn oltp(scratch: &Scratch, line: &str) -> Ended {
     run(command.env(RESULTS, scratch.join("r.sqlite")).arg("oltp").args(line.split_whitespace()))
 }
 
-/// All commands in turn on a small database: the run's figures are in its text, file, page and in
-/// what is kept.
+/// All commands in turn on a small database: the run's figures are in its text, file, page and kept
+/// run.
 #[test]
 fn a_database_is_made_loaded_proved_and_removed() {
     let scratch = Scratch::new();
@@ -44,8 +44,8 @@ fn a_database_is_made_loaded_proved_and_removed() {
     assert!(!scratch.join("orders.sqlite").exists());
 }
 
-/// Beneath a run nothing is removed. One that was killed is known to be over: its rows are taken as
-/// they are, and then the database is proved again, and removed.
+/// A database in use is not removed. A killed run is recognised as dead: its rows are accepted, and
+/// then the database can be verified again, and removed.
 #[test]
 fn a_database_in_use_is_not_removed() {
     let scratch = Scratch::new();
@@ -71,8 +71,8 @@ fn a_database_in_use_is_not_removed() {
     assert!(!scratch.join("orders.sqlite").exists());
 }
 
-/// The database is removed by hand beneath a run, which is then ended: what was measured is
-/// printed, written and kept as cut short, and the run says that the database was not told.
+/// The database file is deleted during a run, which is then stopped: the measurements are printed,
+/// written and kept as cut short, and the run says that its rows could not be recorded.
 #[test]
 fn what_was_measured_outlives_its_database() {
     let scratch = Scratch::new();
@@ -94,7 +94,7 @@ fn what_was_measured_outlives_its_database() {
     assert!(kept.out.contains("avg_tps") && kept.out.contains("cut_short"), "{kept:?}");
 }
 
-/// A run that is ended in its warm-up has no figures, and none is kept.
+/// A run that is stopped in its warm-up has no figures, and is not kept.
 #[test]
 fn a_run_that_measured_nothing_shows_nothing() {
     let scratch = Scratch::new();
@@ -115,9 +115,9 @@ fn a_run_that_measured_nothing_shows_nothing() {
     assert_eq!(oltp(&scratch, "check").code, Some(0));
 }
 
-/// On an array: the same figures twice, a page, a file, a run among those kept with what host and
-/// media did, and the same by `seawall simulate oltp`. Of eight disks RAID 10 does more small
-/// writes than RAID 5, and users feel it.
+/// On a simulated array: repeatable figures, a page, a file, a kept run with what host and media
+/// did, and the same by `seawall simulate oltp`. With eight disks RAID 10 does more small writes
+/// than RAID 5, which shows in the response times.
 #[test]
 fn users_work_on_an_array_in_virtual_time() {
     let scratch = Scratch::new();
@@ -179,8 +179,8 @@ fn bad_input_has_one_line_and_no_password() {
     }
 }
 
-/// The same commands on PostgreSQL, with a password that is seen nowhere; what SQLite alone has is
-/// refused and the other way round.
+/// The same commands on PostgreSQL, with a password that is printed nowhere; options of SQLite are
+/// refused, and the other way round.
 #[test]
 fn postgresql_takes_the_same_commands() {
     if database::Private::programs().is_none() {
@@ -229,7 +229,8 @@ fn postgresql_takes_the_same_commands() {
     assert!(dropped.code == Some(0) && on_server("check").code == Some(2), "{dropped:?}");
 }
 
-/// The same commands on MariaDB, with a password that is seen nowhere; what it has not is refused.
+/// The same commands on MariaDB, with a password that is printed nowhere; unsupported options are
+/// refused.
 #[test]
 fn mariadb_takes_the_same_commands() {
     if database::PrivateMariadb::program().is_none() {
@@ -255,7 +256,7 @@ fn mariadb_takes_the_same_commands() {
     }
     let worked =
         on_server("run --users 2 --time 4 --warm-up 0 --queries --isolation serializable -o p.html --csv s.csv");
-    // Readers of a row that another changes wait for each other: that may fail, and is counted.
+    // Readers of a row wait for its writer: that may fail, and is counted.
     assert!(matches!(worked.code, Some(0 | 1)) && worked.out.contains("avg TPS"), "{worked:?}");
     for part in ["host       processors", "database   read", "sampled", "limiter"] {
         assert!(worked.out.contains(part), "{part}: {worked:?}");
@@ -282,14 +283,14 @@ fn mariadb_takes_the_same_commands() {
     assert!(dropped.code == Some(0) && on_server("check").code == Some(2), "{dropped:?}");
 }
 
-/// A server of its own: made by setup, started again with less cache by the next command, and its
-/// folder must be its own.
+/// A private server: created by setup, and started again with less cache by the next command; its
+/// folder must be empty at first.
 #[test]
 fn a_server_of_its_own_lives_in_a_folder() {
     if database::Private::programs().is_none() {
         return crate::requires::skip("PostgreSQL is not installed");
     }
-    // Not in the scratch folder: the server's account has to get to it.
+    // Not in the scratch folder, because the server's user must have access.
     let (scratch, folder) = (Scratch::new(), tempfile::tempdir().unwrap());
     let name = format!("private:{}", folder.path().join("pg").display());
     let private = |line: &str| oltp(&scratch, &format!("{line} --database {name}"));
@@ -299,8 +300,8 @@ fn a_server_of_its_own_lives_in_a_folder() {
     assert!(worked.code == Some(0) && worked.out.contains("failed     none"), "{worked:?}");
     let proved = private("check");
     assert_eq!(proved.code, Some(0), "{proved:?}");
-    // Users in virtual time, fitted to one run and held against another. How far off that comes out
-    // is the machine's matter here; what it says is ours.
+    // Users in virtual time, fitted to one run and compared with another. The error depends on the
+    // machine and is not checked; the output is.
     for buffers in ["1MiB", "4MiB"] {
         let worked = private(&format!("run --users 2 --warm-up 1 --time 3 --buffers {buffers}"));
         assert_eq!(worked.code, Some(0), "{worked:?}");
@@ -332,9 +333,8 @@ fn a_server_of_its_own_lives_in_a_folder() {
     assert!(refused.code == Some(2) && refused.err.contains("private:FOLDER"), "{refused:?}");
 }
 
-/// What a real PostgreSQL reads at two sizes of its buffers is what the law says of them: pages for
-/// a transaction by the server's counters, those by law as `run --array --like` asks for them. How
-/// fast that goes is no matter here.
+/// A real PostgreSQL with two sizes of its buffers reads what the model predicts: pages per
+/// transaction by the server's counters, and by `run --array --like`. Speed does not matter here.
 #[test]
 fn a_real_database_reads_what_the_law_says() {
     if database::Private::programs().is_none() {
@@ -345,7 +345,7 @@ fn a_real_database_reads_what_the_law_says() {
     let made = oltp(&scratch, &format!("setup --scale 0.01 --products 100 --database {name}"));
     assert_eq!(made.code, Some(0), "{made:?}");
     let mut both = Vec::new();
-    // What is played in between is kept, too.
+    // Runs in between are kept, too.
     for (number, buffers) in [(1, "4MiB"), (3, "16MiB")] {
         let run_it = format!("run --users 2 --warm-up 4 --time 4 --buffers {buffers} --database {name}");
         let worked = oltp(&scratch, &run_it);

@@ -24,9 +24,9 @@ fn file(scratch: &Scratch, kind: &str) -> String {
     std::fs::read_to_string(scratch.join(&name.expect(kind))).unwrap()
 }
 
-/// A simple run on two files: all files with the name of the test, matrices of the published shape,
-/// what was proved beside them, and the run is kept. Whether the device of this machine is shared
-/// or known, and how fast it is, is not judged.
+/// A simple run on two files: all files have the name of the test, the matrices have the published
+/// shape, the proofs are there, and the run is kept. Whether this machine's device is shared or
+/// known, and how fast it is, is not checked.
 #[test]
 fn a_simple_run_leaves_its_files_and_is_kept() {
     let scratch = Scratch::new();
@@ -55,9 +55,9 @@ fn a_simple_run_leaves_its_files_and_is_kept() {
     assert!(kept.out.contains("tool=orion points=7 actors=2"), "{kept:?}");
 }
 
-/// Through the page cache, which holds all of two small files at once, the run says that it
-/// measured a cache, whatever others do on the device; where the kernel counts nothing for the
-/// files it says that it cannot say.
+/// With the page cache, which holds two small files completely, the run says that it measured a
+/// cache, whatever other programs do on the device; if the kernel counts nothing for the files, it
+/// says that it cannot say.
 #[test]
 fn a_cache_that_was_measured_is_told() {
     let scratch = Scratch::new();
@@ -71,7 +71,7 @@ fn a_cache_that_was_measured_is_told() {
     }
 }
 
-/// Nothing is written that seawall did not put there, unless its name is said; then the share of
+/// Data that seawall did not write is not overwritten unless its name is given; then the share of
 /// writes is proved.
 #[test]
 fn volumes_are_written_with_consent_alone() {
@@ -118,14 +118,13 @@ fn what_cannot_be_loaded_is_said_in_one_line() {
     assert!(scratch.listing().iter().all(|name| !name.contains("_20")), "{:?}", scratch.listing());
 }
 
-/// What a run ends with that fails no proof: a busy machine may leave open whether the load was
-/// outstanding all the time.
+/// The exit code of a run without failed proofs: on a busy machine it may be unknown whether the
+/// load was constant.
 fn code_of(out: &str) -> i32 {
     if out.contains("\ncannot say: the load was outstanding") { 2 } else { 0 }
 }
 
-/// An export that carries nothing may be written from the first point to the last; what is beneath
-/// it is not asked.
+/// An export without data may be written from the first point to the last, without consent.
 #[test]
 fn an_export_is_calibrated() {
     let scratch = Scratch::new();
@@ -143,8 +142,8 @@ fn an_export_is_calibrated() {
     assert!(streams.out.contains("Cache warming moved 4 MiB"), "{}", streams.out);
 }
 
-/// What cannot be written is known before the first point, and the files of an earlier test of the
-/// same minute stay.
+/// Files that cannot be written are reported before the first point, and the files of an earlier
+/// test of the same minute stay.
 #[test]
 fn files_are_begun_before_the_first_point_and_never_lost() {
     let scratch = Scratch::new();
@@ -159,7 +158,7 @@ fn files_are_begun_before_the_first_point_and_never_lost() {
     assert_eq!(files(&scratch), before + 2);
 }
 
-/// Stopped by hand behind its first points: the files have these, and say that they are not all.
+/// A run stopped after its first points: the files have these, and say that they are incomplete.
 #[test]
 fn a_stopped_run_leaves_what_it_measured() {
     let scratch = Scratch::new();
@@ -178,8 +177,8 @@ fn a_stopped_run_leaves_what_it_measured() {
     assert!(file(&scratch, "summary.txt").contains(&format!("{measured} of 20 points were measured")));
 }
 
-/// The system kills it in the middle: what was measured until a second before is in the files and
-/// in the database.
+/// A run killed in the middle: the results until a second before are in the files and in the
+/// database.
 #[test]
 fn a_killed_run_leaves_what_it_measured() {
     let scratch = Scratch::new();
@@ -198,8 +197,7 @@ fn a_killed_run_leaves_what_it_measured() {
     assert!(kept.out.contains("tool=orion state=running"), "{kept:?}");
 }
 
-/// Killed within its first point, which lasts a minute: what the point did until then is in the
-/// database.
+/// A run killed within its first point, which lasts a minute: the partial point is in the database.
 #[test]
 fn a_point_is_kept_while_it_goes_on() {
     let scratch = Scratch::new();
@@ -221,8 +219,8 @@ fn a_point_is_kept_while_it_goes_on() {
     assert!(kept().contains("points=1 state=running"), "{}", kept());
 }
 
-/// In virtual time no list is needed and the same again is the same, to the byte. 16 servers of
-/// 1 ms: five outstanding are 5000 a second, and two large ones 2000 MB.
+/// In virtual time no list is needed and results are repeatable, byte for byte. With 16 servers of
+/// 1 ms five requests in flight are 5000 per second, and two large ones 2000 MB.
 #[test]
 fn the_same_calibration_in_virtual_time() {
     let device = "[device]\nkind = \"parallel-servers\"\nservers = 16\nservice = \"1ms\"\n";
@@ -242,7 +240,7 @@ fn the_same_calibration_in_virtual_time() {
 }
 
 /// A connection to an NFS server is cut in the middle of a point: the point ends with its verdict,
-/// and the loss is said with the kind of load that met it.
+/// and the loss is reported with the kind of load.
 #[test]
 fn a_lost_connection_of_nfs_is_told() {
     let scratch = Scratch::new();

@@ -1,4 +1,4 @@
-//! `seawall ramp`: what it leaves, and what it refuses.
+//! `seawall ramp`: its outputs, and what it refuses.
 
 use crate::loop_device::LoopDevice;
 use crate::loop_mount::LoopMount;
@@ -37,9 +37,8 @@ fn column(summary: &str, name: &str) -> Vec<String> {
     lines.map(|line| line.split(',').nth(place).unwrap().to_owned()).collect()
 }
 
-/// A short ramp leaves its rows and cycles, goes on counting in the next, and asks of the disk what
-/// it says: reads to within 0.5 % by the block layer's own count. Afterwards every block still says
-/// what it is.
+/// A short ramp writes its rows and cycles, the next one continues their numbers, and its reads
+/// agree with the block layer's counters within 0.5 %. Afterwards every block is still valid.
 #[test]
 fn a_short_ramp_leaves_what_the_block_layer_counted() {
     let Some(mount) = filled() else { return };
@@ -85,9 +84,9 @@ fn sum(table: &str, name: &str) -> u64 {
     column(table, name).iter().map(|field| field.parse::<u64>().unwrap()).sum()
 }
 
-/// On a raw device, where no file system adds anything, what a ramp says it read and wrote is what
-/// the block layer counted, within 0.5 %: reads of 8 KiB; a cycle of n blocks writes them twice,
-/// and the journal's header at its start and end.
+/// On a raw device, without a file system, the reads and writes that a ramp reports agree with the
+/// block layer's counters within 0.5 %: reads of 8 KiB; a cycle of n blocks writes them twice, and
+/// the journal's header at its start and end.
 #[test]
 fn a_ramp_on_a_device_did_what_the_block_layer_counted() {
     let Some(disk) = LoopDevice::new(128) else { return };
@@ -96,7 +95,7 @@ fn a_ramp_on_a_device_did_what_the_block_layer_counted() {
     let line = format!(
         "--miniops 8000 --maxiops 8000 --numruns 2 --runtime 4s --cycle 1s --disable-warmup --device {name} --wijfile {name}"
     );
-    // The first makes the journal's place ready.
+    // The first run prepares the journal's place.
     ramp(folder, &format!("{line} --output first"));
     let before = disk.sectors();
     let ended = ramp(folder, &format!("{line} --output out"));
@@ -105,7 +104,7 @@ fn a_ramp_on_a_device_did_what_the_block_layer_counted() {
     let [summary, cycles] =
         ["out/summary.csv", "out/cycles.csv"].map(|name| std::fs::read_to_string(folder.join(name)).unwrap());
     let reads = sum(&summary, "Reads");
-    // 75 % of 8000 for 4 s, twice, or what of it could be made.
+    // 75 % of 8000 for 4 s, twice, or as much of it as was possible.
     assert!(reads + sum(&summary, "Reads Missed") == 48_000, "{summary}");
     let blocks = column(&cycles, "Blocks");
     assert!(blocks.len() >= 4 && blocks.iter().all(|blocks| blocks == "2000"), "{cycles}");
@@ -117,8 +116,8 @@ fn a_ramp_on_a_device_did_what_the_block_layer_counted() {
     assert!(verified.code == Some(0) && verified.out.contains(" 0 wrong"), "{}", verified.out);
 }
 
-/// Two exports at once, the journal behind the data of one, and a transaction journal behind that:
-/// blocks are read and written on both, and each says afterwards what it is.
+/// Two exports at once, with the journal after the data of one, and a transaction journal after
+/// that: blocks are read and written on both, and are valid afterwards.
 #[test]
 fn several_exports_are_ramped_at_once() {
     let scratch = Scratch::new();
@@ -153,8 +152,8 @@ fn several_exports_are_ramped_at_once() {
     }
 }
 
-/// A server that dies under way ends the ramp with exit code 2 and a line that names it; the rows
-/// of the runs before are there.
+/// A server that dies during a ramp ends it with exit code 2 and a message that names it; the rows
+/// of earlier runs are kept.
 #[test]
 fn a_target_that_dies_keeps_the_rows_so_far() {
     let scratch = Scratch::new();
@@ -169,7 +168,7 @@ fn a_target_that_dies_keeps_the_rows_so_far() {
     );
     command.args(line.split_whitespace());
     let mut ramp = Running::start(command);
-    // Runs 0 to 6, and then it dies in run 7.
+    // Runs 0 to 6 complete, and the server dies in run 7.
     ramp.wait_for("  6    100 ");
     server.kill();
     let (status, lines) = ramp.end();
@@ -178,13 +177,13 @@ fn a_target_that_dies_keeps_the_rows_so_far() {
     assert!(last.starts_with("seawall: run ") && last.contains("rows of earlier runs are kept"), "{last}");
     let summary = std::fs::read_to_string(scratch.join("out/summary.csv")).unwrap();
     let rows = column(&summary, "Run").len();
-    // A busy machine may be a run or two further before the server is gone.
+    // On a busy machine the ramp may be a run or two further before the server is gone.
     assert!((7..50).contains(&rows), "{summary}");
     assert_eq!(column(&summary, "Run")[6], "6");
 }
 
-/// What a device cannot carry is refused: one that nobody filled, a burst larger than its data, a
-/// journal that has no room behind it.
+/// Unsuitable devices are refused: one that was not filled, a burst larger than its data, a journal
+/// without room after the data.
 #[test]
 fn what_a_device_cannot_carry_is_refused() {
     let scratch = Scratch::new();
@@ -209,8 +208,7 @@ fn what_a_device_cannot_carry_is_refused() {
     refused(&format!("{rate} --device full --wijfile thesis"), "seawall did not lay out");
 }
 
-/// No storage at all: a ramp of the generator alone reaches its rate, and says that the data is
-/// what it is.
+/// Without storage: a ramp of the generator alone reaches its rate, and the data remains valid.
 #[test]
 fn nothing_at_all_can_be_ramped() {
     let scratch = Scratch::new();
@@ -224,8 +222,8 @@ fn nothing_at_all_can_be_ramped() {
     assert!(scratch.listing().iter().all(|name| name.starts_with("out")), "{:?}", scratch.listing());
 }
 
-/// Far more reads than one reader can make anywhere, on storage that takes no time: most are never
-/// made, that is this host's doing, and so nothing is said, with exit code 2 and the number.
+/// Far more reads than one reader can make, on storage that takes no time: most are never made,
+/// because of this host, so there is no verdict, with exit code 2 and the number.
 #[test]
 fn a_load_that_this_host_did_not_put_on_cannot_say() {
     let scratch = Scratch::new();
@@ -240,7 +238,7 @@ fn a_load_that_this_host_did_not_put_on_cannot_say() {
     assert!(sum(&summary, "Reads Missed") > sum(&summary, "Reads"), "{summary}");
 }
 
-/// No cycle in the run: nothing can be said, exit code 2, and the row is kept.
+/// Without a cycle in the run there is no verdict, exit code 2, and the row is kept.
 #[test]
 fn a_run_without_a_cycle_cannot_say() {
     let Some(mount) = filled() else { return };
@@ -254,11 +252,11 @@ fn a_run_without_a_cycle_cannot_say() {
     assert_eq!(column(&summary, "Verdict"), ["cannot say"]);
 }
 
-/// A ramp in the background is asked how it stands, keeps others out of its folder, and ends when
-/// it is told to.
+/// A ramp in the background reports its status, keeps others out of its folder, and stops on
+/// request.
 #[test]
 fn a_ramp_in_the_background_answers_and_stops() {
-    /// Far more than it takes; each look is a process of its own.
+    /// Far more than needed; each check is a separate process.
     const LOOKS_MAX: usize = 5_000;
     let Some(mount) = filled() else { return };
     let line =
@@ -286,7 +284,7 @@ fn a_ramp_in_the_background_answers_and_stops() {
     assert!(log.contains("run 0: stopped before its end"), "{log}");
 }
 
-/// After its end a ramp's verdict is told to whoever asks, with its exit code: pass, fail and too
+/// After the end of a ramp --status prints its verdict, with the exit code: pass, fail and too
 /// little to say.
 #[test]
 fn the_verdict_is_told_after_the_end() {
@@ -295,7 +293,7 @@ fn the_verdict_is_told_after_the_end() {
         let fixed = "--miniops 100 --maxiops 100 --numruns 1 --cycle 1s --disable-warmup --wijfile W";
         ramp(mount.point(), &format!("{fixed} --output {output} {words}"))
     };
-    // No storage is as fast as the one, and any as the other.
+    // No storage is within the first limit, and any is within the second.
     for (name, bound) in [("strict", "0.000001"), ("mild", "1000000")] {
         let text = format!("[[criterion]]\nfigure = \"effective-write-latency\"\nbelow = {bound}\n");
         std::fs::write(mount.beside().join(name), text).unwrap();
@@ -314,7 +312,7 @@ fn the_verdict_is_told_after_the_end() {
     }
 }
 
-/// What cannot be run is refused in a line, before anything is written.
+/// What cannot be run is refused in one line, before anything is written.
 #[test]
 fn what_cannot_be_run_is_refused() {
     let scratch = Scratch::new();
@@ -341,7 +339,7 @@ fn what_cannot_be_run_is_refused() {
     let Some(mount) = filled() else { return };
     let few = ramp(mount.point(), "--miniops 75000 --maxiops 75000 --wijfile w");
     assert!(few.code == Some(2) && few.err.contains("fewer than the 1500000 of the largest burst"), "{}", few.err);
-    // Nobody looks at a background: it is said before the command ends.
+    // A background process has no terminal: errors are printed before the command ends.
     let behind = ramp(mount.point(), "--miniops 75000 --maxiops 75000 --wijfile w --background --output ../behind");
     assert!(behind.code == Some(2) && behind.err.contains("fewer than the 1500000"), "{behind:?}");
     let folder = ramp(mount.point(), "--miniops 1 --maxiops 1 --wijfile dir01");

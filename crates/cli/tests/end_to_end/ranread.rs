@@ -1,5 +1,5 @@
-//! `seawall ranread`: databases made and removed, batches as the original prints them, rows that
-//! stay, sweeps.
+//! `seawall ranread`: creating and removing databases, batches printed as in the original, kept
+//! rows, and sweeps.
 
 use crate::relay::Relay;
 use crate::running::{Ended, RESULTS, Running, run, seawall, succeed};
@@ -7,7 +7,7 @@ use crate::scratch::Scratch;
 use crate::server::{LUN, Server};
 use std::process::Command;
 
-/// The program with rows of its own.
+/// The program with its own results database.
 fn program(scratch: &Scratch, words: &[&str]) -> Command {
     let mut command = seawall(scratch.path());
     command.env("XDG_STATE_HOME", scratch.join("state")).env(RESULTS, "kept.sqlite").arg("ranread").args(words);
@@ -18,7 +18,7 @@ fn results(scratch: &Scratch, words: &[&str]) -> String {
     succeed(seawall(scratch.path()).env(RESULTS, "kept.sqlite").arg("results").args(words))
 }
 
-/// The published query, letter by letter.
+/// The published query, character by character.
 const PUBLISHED: &str = "SELECT RunDate,RunTime,Database,Iterations,Processes, {fn ROUND(AVG(ResponseTime),2)} As \
                          ResponseTime, {fn ROUND(AVG(IOPS),0)} As IOPS FROM PerfTools.RanRead GROUP BY Batch";
 
@@ -26,15 +26,16 @@ fn ranread(scratch: &Scratch, words: &[&str]) -> Ended {
     run(&mut program(scratch, words))
 }
 
-/// A database of 16 MiB: every machine has more memory, so no verdict on its storage is possible.
+/// Makes a database of 16 MiB: every machine has more memory, so no verdict on its storage is
+/// possible.
 fn set_up(scratch: &Scratch) {
     let ended = ranread(scratch, &["setup", "db", "zr", "16MiB"]);
     assert_eq!(ended.code, Some(0), "{ended:?}");
 }
 
-/// What is kept of each process; nothing before anything was.
+/// The kept rows of processes; none before the first batch.
 fn rows(scratch: &Scratch) -> Vec<String> {
-    // It is empty for as long as the batch makes it.
+    // The file is empty while the batch creates it.
     if std::fs::metadata(scratch.join("kept.sqlite")).map_or(0, |about| about.len()) == 0 {
         return Vec::new();
     }
@@ -49,8 +50,8 @@ fn export_of(scratch: &Scratch, ending: &str) -> String {
     std::fs::read_to_string(scratch.join(&name.expect("it was exported"))).unwrap()
 }
 
-/// Setup says what it makes in the original's words and what it advises beside them; blocks have
-/// headers; it is refused where one is, and purge takes it away.
+/// Setup prints the original's text, with advice beside it; blocks have headers; it refuses an
+/// existing database, and purge removes it.
 #[test]
 fn a_database_is_made_refused_twice_and_removed() {
     let scratch = Scratch::new();
@@ -68,7 +69,7 @@ fn a_database_is_made_refused_twice_and_removed() {
     }
     let again = ranread(&scratch, &["setup", "db", "zr", "16MiB"]);
     assert!(again.code == Some(2) && again.err.contains("has a database already"), "{again:?}");
-    // Nothing is made among devices, a folder no more than a file.
+    // Nothing is created in /dev, neither folders nor files.
     let device = ranread(&scratch, &["setup", "/dev/seawall-has-none", "zr", "16MiB"]);
     assert!(device.code == Some(2) && device.err.contains("no files are made in /dev"), "{device:?}");
     assert!(device.out.is_empty() && !std::path::Path::new("/dev/seawall-has-none").exists());
@@ -78,8 +79,8 @@ fn a_database_is_made_refused_twice_and_removed() {
     assert!(!scratch.join("db").exists());
 }
 
-/// Reads that were published one way ask the same; the console is the original's; figures that
-/// averages hide stand on the standard error; and a database smaller than memory has no verdict.
+/// The published call works; the console output is the original's; figures that averages hide are
+/// on the standard error; and a database smaller than memory has no verdict.
 #[test]
 fn a_batch_is_told_as_the_original_tells_it() {
     let scratch = Scratch::new();
@@ -100,7 +101,7 @@ fn a_batch_is_told_as_the_original_tells_it() {
         "outcome\ncannot_say\n",
         "nor has it one where it is kept"
     );
-    // 64 KiB, half of them writes: each process asks as often.
+    // 64 KiB, half of them writes: each process makes the same number of requests.
     let mixed = ranread(&scratch, &["run", "db", "2", "100", "--block", "64k", "--read-percent", "50"]);
     assert!(mixed.err.contains("200 requests, p50 "), "{mixed:?}");
     let data = std::fs::read(scratch.join("db/RANREAD.DAT")).unwrap();
@@ -111,8 +112,8 @@ fn a_batch_is_told_as_the_original_tells_it() {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines[0], "RunDate\tRunTime\tDatabase\tIterations\tProcesses\tResponseTime\tIOPS\t");
     assert!(lines[1].contains("\tdb/\t200\t3\t") && lines[2].contains("\tdb/\t100\t2\t"), "{text}");
-    // The published query says the same. SQLite leaves a real number its fraction, which is taken
-    // away here.
+    // The published query returns the same. SQLite prints real numbers with decimals, which are
+    // removed here.
     let asked = results(&scratch, &["sql", "--csv", PUBLISHED]);
     assert_eq!(asked.lines().count(), 3, "{asked}");
     for (asked, line) in asked.lines().zip(&lines) {
@@ -122,7 +123,8 @@ fn a_batch_is_told_as_the_original_tells_it() {
     assert_eq!(ranread(&scratch, &["export", "."]).code, Some(2));
 }
 
-/// Another shell ends a batch, which tells what was done; without one there is nothing to stop.
+/// Another shell stops a batch, which prints what was done; without a batch there is nothing to
+/// stop.
 #[test]
 fn stop_ends_a_batch_of_another_shell() {
     let scratch = Scratch::new();
@@ -143,8 +145,7 @@ fn stop_ends_a_batch_of_another_shell() {
     assert_eq!(state, "state\ncut_short\n");
 }
 
-/// The system kills it in the middle: the rows of what was done until the last second are there for
-/// whoever looks next.
+/// A batch killed in the middle leaves its rows until the last second.
 #[test]
 fn a_killed_batch_leaves_its_rows() {
     let scratch = Scratch::new();
@@ -158,14 +159,14 @@ fn a_killed_batch_leaves_its_rows() {
     assert!(text.lines().nth(1).is_some_and(|line| line.ends_with(",cut off")), "{text}");
 }
 
-/// Waits until the rows of a batch under way are kept.
+/// Waits until the rows of a running batch are kept.
 fn wait_for_rows(scratch: &Scratch, running: &mut Running) {
     while rows(scratch).len() < 2 {
         assert_eq!(running.ended(), None);
     }
 }
 
-/// Processes take turns at a database and at an export of a server: each gets half of them, and the
+/// Processes take turns at a database and an export of a server: each gets half of them, and the
 /// rows name both.
 #[test]
 fn a_directory_and_an_export_take_turns() {
@@ -187,9 +188,9 @@ fn a_directory_and_an_export_take_turns() {
     assert_eq!(database.lines().nth(1), Some(format!("\"db/,{uri}\"").as_str()));
 }
 
-/// Several targets are taken in turns, and one without storage keeps its rows like any. What is
-/// kept of it is listed, shown in 80 columns, compared with itself, put on a page, and exported
-/// with native charts.
+/// Processes take turns at several targets, and null targets keep rows like any other. The run is
+/// listed, shown in 80 columns, compared with itself, put on a page, and exported with native
+/// charts.
 #[test]
 fn batches_are_runs_like_any_other() {
     let scratch = Scratch::new();
@@ -243,8 +244,8 @@ fn what_cannot_be_loaded_is_said_in_one_line() {
     assert!(short.code == Some(2) && short.err.contains("has 8 MiB and setup made 16 MiB"), "{short:?}");
 }
 
-/// In virtual time on 16 servers of 1 ms: 32 processes are the highest load at 2 ms. The
-/// same again is the same text.
+/// In virtual time on 16 servers of 1 ms: 32 processes are the highest load at 2 ms. A second sweep
+/// prints the same text.
 #[test]
 fn a_simulated_sweep_finds_its_knee() {
     let scratch = Scratch::new();
@@ -292,7 +293,7 @@ fn a_simulated_sweep_finds_its_knee() {
     assert!(std::fs::read(scratch.join("sweep.xlsx")).unwrap().starts_with(b"PK"));
 }
 
-/// A relation of PostgreSQL is made, read through its server, found to come from caches, and
+/// A relation of PostgreSQL is created, read through its server, found to come from caches, and
 /// removed.
 #[test]
 fn a_relation_is_read_through_its_server() {
@@ -311,13 +312,13 @@ fn a_relation_is_read_through_its_server() {
     let made = ranread("setup NAME 4MiB");
     assert!(made.code == Some(0) && made.out.contains("512 blocks of 8 KiB"), "{made:?}");
     let again = ranread("setup NAME 4MiB");
-    // Nothing is begun, and what is advised is what makes room: not the drop of order entry.
+    // Nothing is started, and the advice is about this relation, not about order entry.
     assert!(again.code == Some(2) && again.err.contains("has seawall_ranread already"), "{again:?}");
     let advised = "remove it with: seawall ranread purge --database 'postgres";
     assert!(again.out.is_empty() && again.err.contains(advised), "{again:?}");
     let refused = ranread("run 2 50 --write");
     assert!(refused.code == Some(2) && refused.err.contains("nothing is written"), "{refused:?}");
-    // It fits into the server's cache: of the storage nothing can be said, and that is.
+    // It fits into the server's cache, so nothing can be said about the storage.
     let read = ranread("run 2 300");
     assert!(read.code == Some(2) && read.err.contains("verdict: cannot say"), "{read:?}");
     assert!(read.err.contains("600 requests") && read.err.contains("in the server's cache"), "{read:?}");
@@ -331,7 +332,7 @@ fn a_relation_is_read_through_its_server() {
     let purged = ranread("purge");
     assert_eq!(purged.code, Some(0), "{purged:?}");
     assert_eq!(ranread("purge").code, Some(2));
-    // A table of somebody else stays; what a killed setup left is empty, and goes.
+    // A foreign table is kept; an empty relation of a killed setup is removed.
     let sql = |sql: &str| assert!(server.command("psql").args(["-qc", sql]).status().unwrap().success(), "{sql}");
     sql("CREATE TABLE seawall_ranread (id INT)");
     let others = ranread("setup NAME 4MiB");
@@ -347,14 +348,14 @@ fn a_relation_is_read_through_its_server() {
     );
 }
 
-/// One of the connections is cut in the middle: every read that was asked for is answered, and what
-/// was lost is said in one place for all processes.
+/// One of the connections is cut in the middle: every read is completed, and the loss is reported
+/// once for all processes.
 #[test]
 fn a_lost_connection_is_told_and_no_read_is_missing() {
     let scratch = Scratch::new();
     let server = Server::start(&scratch);
     server.make_lun("64MiB");
-    // Nothing was written, so an answer is a hole of some 40 bytes: that is behind the handshake
+    // Nothing was written, so an answer is a hole of about 40 bytes: the cut is after the handshake
     // and before the 400th read.
     let relay = Relay::start(&server.tcp, 4096);
     let uri = format!("{}?reconnect=600", server.tcp_uri(LUN)).replace(&server.tcp, &relay.address);
