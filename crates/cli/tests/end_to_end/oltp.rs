@@ -37,7 +37,7 @@ fn a_database_is_made_loaded_proved_and_removed() {
     assert!(read("p.html").contains("Transactions over time"));
     let proved = oltp(&scratch, "check");
     assert!(proved.code == Some(0) && proved.out.lines().all(|line| line.starts_with("pass: ")), "{proved:?}");
-    let sql = "SELECT COUNT(*) FROM settings WHERE key IN ('max_tps', 'avg_resp', 'limiter')";
+    let sql = "SELECT COUNT(*) FROM settings WHERE run = 1 AND key IN ('max_tps', 'avg_resp', 'limiter')";
     let kept = run(seawall(scratch.path()).env(RESULTS, scratch.join("r.sqlite")).args(["results", "sql", sql]));
     assert!(kept.code == Some(0) && kept.out.contains('3'), "{kept:?}");
     assert_eq!(oltp(&scratch, "drop").code, Some(0));
