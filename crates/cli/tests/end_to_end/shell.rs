@@ -202,7 +202,7 @@ fn idle_connections_to_the_control_socket_give_way() {
     let mut waiting = command.spawn().unwrap();
     waiting.stdin.as_mut().unwrap().write_all(b"vserver create -vserver one\n").unwrap();
     until("the first line is done", || server.tell(&["vserver show"]).contains("one"));
-    let connect = |_| UnixStream::connect(scratch.join("pool/control")).unwrap();
+    let connect = |_| UnixStream::connect(scratch.join("pool/control.sock")).unwrap();
     let idle: Vec<UnixStream> = (0..64).map(connect).collect();
     server.tell(&["vserver create -vserver two"]);
     waiting.stdin.as_mut().unwrap().write_all(b"vserver create -vserver three\n").unwrap();
