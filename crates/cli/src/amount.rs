@@ -1,8 +1,8 @@
-//! Counts and spaces as people give them.
+//! Parses counts and spaces as users write them.
 
 use block::Bytes;
 
-/// Space: `5` and `5TB`, `2.5TB`, `500GB`, `64MiB`. Without a unit it is TB, as policies count.
+/// A space: `5` and `5TB`, `2.5TB`, `500GB`, `64MiB`. Without a unit it is in TB, as in policies.
 pub fn space(given: &str) -> Result<Bytes, String> {
     let (number, unit) = split(given);
     let unit: f64 = match unit.as_str() {
@@ -25,7 +25,7 @@ pub fn space(given: &str) -> Result<Bytes, String> {
     }
 }
 
-/// A count: `75000`, `75k`, `1.5M`, each also with `IOPS` behind it. Of operations a k is a
+/// A count: `75000`, `75k`, `1.5M`, each optionally followed by `IOPS`. A k of operations is a
 /// thousand.
 pub fn count(given: &str) -> Result<u64, String> {
     let (number, unit) = split(given);
@@ -43,7 +43,7 @@ pub fn count(given: &str) -> Result<u64, String> {
     }
 }
 
-/// The number, 0 where there is none, and what stands behind it in small letters.
+/// The number (0 if there is none) and the text after it in lower case.
 fn split(given: &str) -> (f64, String) {
     let text = given.trim().to_ascii_lowercase();
     let digits = text.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(text.len());

@@ -4,7 +4,7 @@
 //!   round 1   alone ► bully ► ceiling ► floor ► …      each turn: policies reset, the arm's lines, data restored,
 //!   round 2   bully ► ceiling ► floor ► … ► alone      users warm up alone, then the arm's loads and the window
 //! ```
-//! Each round begins with another arm, so that what changes with time favours none.
+//! Each round begins with a different arm, so that changes over time favour no arm.
 
 mod disk;
 mod mounted;
@@ -28,47 +28,48 @@ use stats::run::{self, Identity, Point, Run, RunActor, RunPlace};
 use workload::Spec;
 use workload::plan::DatabasePlan;
 
-/// What the database and the other workloads work on: a real server, or its model in virtual time.
+/// The storage of the database and of the other workloads: a real server, or its model in virtual
+/// time.
 trait Field {
-    /// What administrators' lines go to.
+    /// The server that takes the administrators' commands.
     fn managed(&mut self) -> &mut dyn Managed;
-    /// Lets the users work on data as setup left them, and beside them the other workloads.
+    /// Plays one turn: the users work on the data that setup left, beside the other workloads.
     ///
     /// # Errors
-    /// A stop was asked for, or something failed: the turn is lost.
+    /// A stop was requested or something failed; the turn is lost.
     fn turn(&mut self, specs: &[Spec], seed: u64) -> Result<Played>;
     /// Its clock.
     fn now(&self) -> Time;
-    /// What it runs on.
+    /// The machine it runs on.
     fn machine(&self) -> Machine;
-    /// What the database is called.
+    /// The name of the database.
     fn database(&self) -> String;
-    /// What limits in commands are multiplied by.
+    /// The factors for the limits in commands.
     fn factors(&self) -> Factors;
-    /// Whether its time is a virtual one.
+    /// Whether it runs in virtual time.
     fn is_simulated(&self) -> bool;
-    /// What a reader must know of how they ran.
+    /// Notes for the reader on how the turns ran.
     fn notes(&self) -> Vec<String>;
 }
 
-/// A turn as it was played.
+/// The result of a turn.
 struct Played {
     /// What the users did.
     ledger: Ledger,
-    /// What the others did in the window, second by second.
+    /// What the other workloads did in the window, second by second.
     others: Vec<Others>,
-    /// What the server advises at the end; may be empty.
+    /// The server's advice at the end; may be empty.
     advice: String,
 }
 
-/// What the other workloads did for a while.
+/// What the other workloads did in an interval.
 struct Others {
     start: Time,
     length: Span,
     workloads: Vec<WorkloadSecond>,
 }
 
-/// What a turn ends with that was stopped by hand.
+/// The error of a turn that the user stopped.
 fn stopped() -> anyhow::Error {
     anyhow::anyhow!("stopped by hand")
 }
@@ -90,7 +91,7 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
     play(&plan, options, &mut field)
 }
 
-/// The plan, read and checked with every command in it: nothing was made yet.
+/// Reads the plan and checks it with all of its commands. Nothing has been created yet.
 fn prepared(text: &str, file: &str, options: &Options) -> Result<DatabasePlan> {
     let mut plan = DatabasePlan::read(text, file)?;
     if options.phase_seconds.is_some() {
@@ -108,13 +109,13 @@ fn prepared(text: &str, file: &str, options: &Options) -> Result<DatabasePlan> {
     Ok(plan)
 }
 
-/// Which arm has its turn in which round, from 0.
+/// The turns in order: the arm and the round, both from 0.
 fn turns(plan: &DatabasePlan) -> impl Iterator<Item = (usize, usize)> {
     let arms = plan.plan.phases.len();
     (0..plan.database.rounds as usize).flat_map(move |round| (0..arms).map(move |turn| ((round + turn) % arms, round)))
 }
 
-/// A point for each turn, with its lines as they will run.
+/// A point for each turn, with the commands as they will be run.
 fn points(plan: &DatabasePlan, factors: Factors) -> Result<Vec<Point>> {
     let point = |(number, (arm, round)): (usize, (usize, usize))| {
         let arm = &plan.plan.phases[arm];
@@ -132,13 +133,13 @@ fn points(plan: &DatabasePlan, factors: Factors) -> Result<Vec<Point>> {
     turns(plan).enumerate().map(point).collect()
 }
 
-/// The turns on their field.
+/// The turns and the storage on which they are played.
 struct Turns<'a> {
     plan: &'a DatabasePlan,
     field: &'a mut dyn Field,
     kept: &'a mut Kept,
     say: &'a mut dyn FnMut(&str),
-    /// Those that were not begun yet.
+    /// The turns that have not begun.
     points: std::vec::IntoIter<Point>,
     beside: Beside,
 }
@@ -177,7 +178,7 @@ fn play(plan: &DatabasePlan, options: &Options, field: &mut dyn Field) -> Result
     answer(&verdicts)
 }
 
-/// The run before its first point: the other workloads, and what they load.
+/// The run before its first point: the other workloads and the volumes that they load.
 fn begun(plan: &DatabasePlan, mut run: Run) -> Run {
     for load in &plan.plan.workloads {
         let place = RunPlace { kind: "volume".into(), name: plan.plan.storage(load), size: None };
@@ -251,7 +252,7 @@ impl Scene for Turns<'_> {
     }
 }
 
-/// A turn in a line.
+/// One line about a turn.
 fn line(beside: &Beside, arm: usize, round: usize, turn: &Turn) -> String {
     let (tpm, others) = (thousands(turn.tpm.round() as u64), thousands(turn.others_iops.round() as u64));
     let p99 = report::text::millis(turn.response.quantile(0.99));

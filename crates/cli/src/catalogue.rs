@@ -1,5 +1,5 @@
-//! The arrays that come with the program: files of `arrays/`, each a table `[device]` with a source
-//! for every figure, and file systems by the tables of their documents.
+//! The arrays that come with the program: the files of `arrays/`, each a table `[device]` with a
+//! source for every figure, and file systems by the tables in their documentation.
 
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::Bytes;
@@ -26,7 +26,7 @@ const ARRAYS: [(&str, &str); 14] = [
     ("usp-v-ssd-raid5-512", include_str!("../../../arrays/usp-v-ssd-raid5-512.toml")),
 ];
 
-/// The names of all: the files', and the file systems that have none.
+/// The names of all arrays: those with a file and the file systems.
 pub fn names() -> Vec<String> {
     let systems = FileSystem::smallest().map(|(name, _)| name).filter(|name| file(name).is_none());
     let mut names: Vec<String> = ARRAYS.iter().map(|(name, _)| name.to_string()).chain(systems).collect();
@@ -47,11 +47,11 @@ fn file(name: &str) -> Option<&'static str> {
     ARRAYS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
 }
 
-/// The array of that name in the catalogue, the usual device of that kind, or what the table
-/// `[device]` of a file describes. `option` is where the word was typed.
+/// The array with that name in the catalogue, the usual device of that kind, or the table
+/// `[device]` of a file. `option` is the option in which the word was given.
 ///
 /// # Errors
-/// It is none of them, or the file is wrong.
+/// The word is none of these, or the file is wrong.
 pub fn device(option: &str, word: &str) -> Result<Device> {
     let is_kind = word != "array" && Device::kinds().any(|kind| kind == word);
     let path = Path::new(word);
@@ -80,7 +80,7 @@ pub fn device(option: &str, word: &str) -> Result<Device> {
         }
     };
     let device = Device::read(&text, file).map_err(|errors| anyhow!("{errors}"))?;
-    // An array that cannot be is told with its file; how large it is matters to none of the rules.
+    // Reports an impossible array with its file. No rule depends on the size.
     spec_of(&device, Bytes::gib(1)).with_context(|| file.to_string())?;
     Ok(device)
 }
@@ -89,8 +89,8 @@ pub fn device(option: &str, word: &str) -> Result<Device> {
 mod tests {
     use super::*;
 
-    /// Every array can be built, and says of each figure where it comes from, by one of the words
-    /// that tell how sure it is.
+    /// Every array can be built, and each figure has a source that begins with one of the words for
+    /// how reliable it is.
     #[test]
     fn every_figure_of_the_catalogue_has_its_source() {
         for name in names() {
@@ -109,7 +109,7 @@ mod tests {
         }
     }
 
-    /// Both generations are there, each size once, under names by which people look for them.
+    /// Both generations exist, each size once, under their common names.
     #[test]
     fn file_systems_of_every_size_are_arrays() {
         let names = names();
@@ -120,7 +120,7 @@ mod tests {
         }
     }
 
-    /// A file of the folder that is not embedded would be an array that nobody finds.
+    /// A file in the folder that is not embedded would be missing from the catalogue.
     #[test]
     fn every_file_of_the_folder_is_in_the_catalogue() {
         let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../arrays");

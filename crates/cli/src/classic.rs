@@ -1,5 +1,4 @@
-//! What the front ends of the classic tools share: what they load, and what the kernel counts
-//! meanwhile.
+//! What the front ends of the classic tools share: their targets, and the kernel's counters.
 
 mod aim;
 mod counters;

@@ -1,4 +1,4 @@
-//! The commands, one file each: what was typed, what it means, and the call that does it.
+//! The commands, one file each: the options, their checks, and the call that carries them out.
 
 pub mod advise;
 pub mod arrays;

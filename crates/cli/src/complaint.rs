@@ -1,11 +1,9 @@
-//! One line for whatever kept the program from doing what was asked: what was given, which rule,
-//! what to do.
+//! Error messages in one line: what was given, which rule it breaks, and what to do.
 
 use clap::error::{ContextKind, ContextValue};
 use std::ffi::OsString;
 
-/// The line for a command that failed: the causes behind one another, each thing said once, in
-/// words.
+/// The line for a command that failed: the chain of causes, without repetitions.
 pub fn of(error: &anyhow::Error) -> String {
     let mut line = String::new();
     for cause in error.chain() {
@@ -13,7 +11,7 @@ pub fn of(error: &anyhow::Error) -> String {
         if line.is_empty() {
             line = text;
         } else if !line.ends_with(&text) {
-            // Some errors tell their cause themselves; then it stands there already.
+            // Some errors include their cause already.
             line = format!("{line}: {text}");
         }
     }
@@ -31,7 +29,7 @@ pub fn of_usage(error: &clap::Error, words: &[OsString]) -> String {
         (Some(argument), Some(value), Some(rule)) => {
             let name = argument.split(' ').next().unwrap_or(argument);
             let (rule, got) = (in_words(&rule), format!("got {value:?}"));
-            // Some rules say themselves what was given.
+            // Some rules include the value already.
             if rule.ends_with(&got) { format!("{name}: {rule}") } else { format!("{name}: {rule}, {got}") }
         }
         (Some(argument), None, None) if argument.parse::<f64>().is_ok_and(|number| number < 0.0) => {
@@ -41,8 +39,8 @@ pub fn of_usage(error: &clap::Error, words: &[OsString]) -> String {
     }
 }
 
-/// What was given as a negative number, by the word that it stands behind: clap takes its first
-/// digit for an option.
+/// The line for a negative number, with the word before it. clap takes the first digit for an
+/// option.
 fn negative(digit: &str, words: &[OsString]) -> String {
     let mut pairs = words.windows(2).filter_map(|pair| Some((pair[0].to_str()?, pair[1].to_str()?)));
     match pairs.find(|(_, value)| value.starts_with(digit)) {
@@ -51,7 +49,7 @@ fn negative(digit: &str, words: &[OsString]) -> String {
     }
 }
 
-/// What clap and the standard library say of a number, as a rule.
+/// Turns the messages of clap and the standard library about a number into a rule.
 fn in_words(rule: &str) -> String {
     if let Some((_, bounds)) = rule.split_once(" is not in ") {
         return match bounds.split_once("..") {
@@ -71,7 +69,7 @@ fn in_words(rule: &str) -> String {
     .into()
 }
 
-/// What clap says over several lines, in one, without the part that is the same every time.
+/// clap's message of several lines in one, without the part that is always the same.
 fn plain(text: &str) -> String {
     let said = text.split("\n\nUsage:").next().unwrap_or(text);
     let said = said.split("\n\nFor more information").next().unwrap_or(said);
@@ -88,7 +86,7 @@ fn plain(text: &str) -> String {
     line + "; --help tells what there is"
 }
 
-/// The system's words without the number behind them, which says the same again: ` (os error 2)`.
+/// The system's message without the error number at its end, such as ` (os error 2)`.
 fn without_numbers(text: &str) -> String {
     let mut rest = text;
     let mut kept = String::new();

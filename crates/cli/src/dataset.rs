@@ -1,5 +1,4 @@
-//! Data on this machine, in directories, on devices and behind NBD exports: finding, filling and
-//! checking it.
+//! Data sets in directories, on devices and on NBD exports: finding, filling and checking them.
 
 mod check;
 mod device;
@@ -20,16 +19,16 @@ use anyhow::{Context as _, Result, anyhow};
 use ramp::{Label, Recipe, Room};
 use std::path::Path;
 
-/// The place that was given to an option.
+/// Parses the place that was given to an option.
 ///
 /// # Errors
-/// It is none.
+/// It is not a place.
 pub fn place(option: &str, given: &str) -> Result<Place> {
     Place::parse(given).map_err(|line| anyhow!("--{option}: {line}"))
 }
 
-/// What `--destroy-data` and `--even-in-use` were given. Files that begin as a data set, a filled
-/// device or a journal does are ours, copied or not.
+/// The consent given by `--destroy-data` and `--even-in-use`. Files that begin like a data set, a
+/// filled device or a journal are ours, even if they were copied.
 pub fn consent(destroy: &[String], even_in_use: &[String]) -> Consent {
     Consent::new(destroy, even_in_use).knowing(is_ours)
 }
@@ -39,7 +38,7 @@ fn is_ours(beginning: &[u8]) -> bool {
     is_label || ramp::is_block(beginning) || Header::read(beginning).is_some()
 }
 
-/// The seed of what is filled there without one being given: its host's and its own.
+/// The default seed for data at a place, derived from the host and the place.
 pub fn seed_of(place: &Place) -> u64 {
     let name = match place {
         Place::Path(path) => path.canonicalize().unwrap_or_else(|_| path.clone()).display().to_string(),
@@ -48,7 +47,7 @@ pub fn seed_of(place: &Place) -> u64 {
     Recipe::seed_of(&machine::host_name(), &name)
 }
 
-/// The room of the file system that holds `folder`.
+/// The space of the file system that holds `folder`.
 pub fn room(folder: &Path) -> Result<Room> {
     let space = uring::space::space(folder).with_context(|| format!("{}: its space", folder.display()))?;
     Ok(Room { total: space.total.0, free: space.free.0, available: space.available.0 })

@@ -1,4 +1,4 @@
-//! What a recording holds of a database's load: from a ramp's folder of outputs, or from a results
+//! Reads the load of a database from a recording: a ramp's folder of outputs, or a results
 //! database.
 
 use anyhow::{Context as _, Result, bail};
@@ -11,38 +11,39 @@ use std::path::Path;
 /// The load of a recording.
 #[derive(Clone, Debug)]
 pub struct Recorded {
-    /// Operations by second, of each run.
+    /// Operations in each second of each run.
     pub runs: Vec<Vec<u64>>,
-    /// How many of all of them were reads.
+    /// How many of these operations were reads.
     pub reads: u64,
     /// Period of its write cycles.
     pub cycle: Span,
     /// Space that the data took.
     pub used_bytes: Option<u64>,
-    /// Volumes that it was on, where the recording tells.
+    /// Number of volumes of the data, if the recording has it.
     pub volumes: Option<u64>,
-    /// What a reader must know.
+    /// Warnings for the reader.
     pub doubts: Vec<String>,
 }
 
 impl Recorded {
-    /// The part that was reads, in whole percent.
+    /// The share of reads in whole percent.
     pub fn reads_percent(&self) -> u64 {
         let all: u64 = self.runs.iter().flatten().sum();
         (self.reads * 200 + all).checked_div(2 * all).unwrap_or(0)
     }
 }
 
-/// How a ramp's folder says how much space its data takes; a results database has it as the setting
-/// `used_bytes`.
+/// The line in a ramp's folder with the space that its data takes; in a results database it is the
+/// setting `used_bytes`.
 pub const USED: &str = "used space in bytes: ";
-/// How it says how far apart its write cycles are; there it is the setting `cycle_s`.
+/// The line with the interval of its write cycles; in a results database it is the setting
+/// `cycle_s`.
 pub const CYCLE: &str = "write cycle in ms: ";
 
 /// Reads the recording at `path`.
 ///
 /// # Errors
-/// It is none, or has no such run or workload.
+/// It is not a recording, or does not have that run or workload.
 pub fn read(path: &Path, run: Option<u64>, workloads: &[String]) -> Result<Recorded> {
     let shown = path.display();
     if !path.exists() {
@@ -75,7 +76,7 @@ fn folder(path: &Path, run: Option<u64>) -> Result<Recorded> {
             runs.push((second.run, Vec::new()));
         }
         if let Some((_, run)) = runs.last_mut() {
-            // The journal is no operation of the database's.
+            // Writes to the journal do not count as operations of the database.
             run.push(second.reads + second.writes);
             reads += second.reads;
         }
@@ -91,7 +92,7 @@ fn folder(path: &Path, run: Option<u64>) -> Result<Recorded> {
     Ok(Recorded { reads, ..told(runs, figure(USED), cycle) })
 }
 
-/// A run of a results database, its last one unless `run` says otherwise, and its number.
+/// A run of a results database and its number; by default the last one.
 ///
 /// # Errors
 /// There is no such database or run; one line.
@@ -144,8 +145,8 @@ fn database(path: &Path, run: Option<u64>, workloads: &[String]) -> Result<Recor
     Ok(Recorded { reads, used_bytes, volumes, ..recorded })
 }
 
-/// What each of the volumes of these workloads used at the run's end; where that was not told, at
-/// its beginning.
+/// The space used by each volume of these workloads at the end of the run, or at its beginning if
+/// the end is unknown.
 fn used_by(recording: &Recording, workloads: &[String]) -> Vec<u64> {
     let chosen = |workload: &&WorkloadRecord| workloads.is_empty() || workloads.contains(&workload.name);
     let paths: Vec<&str> =
@@ -153,12 +154,12 @@ fn used_by(recording: &Recording, workloads: &[String]) -> Vec<u64> {
     let is_used = |volume: &str| {
         paths.iter().any(|path| path.strip_prefix(volume).is_some_and(|rest| rest.is_empty() || rest.starts_with('/')))
     };
-    // Only volumes have a used space, so that none is counted twice.
+    // Only volumes have used space, so nothing is counted twice.
     let used = recording.objects.iter().filter_map(|object| Some((object, object.used_end.or(object.used_start)?)));
     used.filter(|(object, _)| is_used(&object.path)).map(|(_, used)| used.0).collect()
 }
 
-/// With what the ramp said of itself.
+/// The load with the values that the ramp recorded about itself.
 fn told(runs: Vec<Vec<u64>>, used_bytes: Option<u64>, cycle: Option<Span>) -> Recorded {
     let cycle = cycle.unwrap_or(Constants::CYCLE);
     let mut doubts = Vec::new();

@@ -1,5 +1,4 @@
-//! A pool that a command makes on the way to something else, and that goes again if the something
-//! fails.
+//! A pool that a command creates as a step towards something else, and removes again if that fails.
 
 use crate::terminal;
 use std::ffi::OsString;
@@ -7,36 +6,37 @@ use std::path::{Path, PathBuf};
 use std::{fs, io};
 use store::{Marks, Pool};
 
-/// Remembers how a place was before a pool was made there, and puts it back when it is dropped
+/// Remembers the state of a place before a pool was created there, and restores it when dropped
 /// without [`keep`].
 ///
 /// [`keep`]: FreshPool::keep
 #[derive(Debug)]
 pub struct FreshPool {
     dir: PathBuf,
-    /// The topmost folder that is not there yet; `None` where the pool's own folder is.
+    /// The topmost folder that does not exist yet; `None` if the pool's folder exists.
     missing: Option<PathBuf>,
-    /// What is in the folder: nothing, or the settings laid there for the pool.
+    /// The files in the folder: none, or the pool's settings.
     names: Vec<OsString>,
-    /// What the pool has laid elsewhere.
+    /// What the pool has written outside of its folder.
     marks: Option<Marks>,
     kept: bool,
 }
 
 impl FreshPool {
-    /// Before the pool is made in `dir`, which is empty but for its settings, or missing.
+    /// Called before the pool is created in `dir`, which is missing or empty except for the
+    /// settings.
     pub fn before(dir: &Path) -> FreshPool {
         let is_missing = |path: &&Path| !path.as_os_str().is_empty() && !path.exists();
         let missing = dir.ancestors().take_while(is_missing).last().map(Path::to_owned);
         FreshPool { dir: dir.into(), missing, names: names(dir).unwrap_or_default(), marks: None, kept: false }
     }
 
-    /// The pool is made.
+    /// Called when the pool has been created.
     pub fn made(&mut self, pool: &Pool) {
         self.marks = pool.marks();
     }
 
-    /// The pool stays.
+    /// Keeps the pool.
     pub fn keep(&mut self) {
         self.kept = true;
     }

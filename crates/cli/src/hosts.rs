@@ -6,8 +6,8 @@
 //!      run 0  floors on, every host ─► floors off, every host
 //!      run 1  floors off, every host ─► floors on, every host         … ──► tables, page, verdict
 //! ```
-//! The halves take turns run by run: what storage can do changes within minutes, and a change then
-//! meets both.
+//! The halves alternate run by run: the speed of storage changes within minutes, and a change then
+//! affects both.
 
 mod fit;
 mod load;
@@ -32,57 +32,58 @@ use stats::Machine;
 use stats::run::{Point, Run};
 use workload::plan::{HostsPlan, PlannedHost};
 
-/// What the hosts work on: the real server with a thread for each, or its model in virtual time.
+/// The storage of the hosts: the real server with a thread for each host, or its model in virtual
+/// time.
 trait Field {
-    /// What administrators' lines go to.
+    /// The server that takes the administrators' commands.
     fn managed(&mut self) -> &mut dyn Managed;
     /// Plays run `number` of each host's ramp, from 0: all hosts together, to its end.
     ///
     /// # Errors
-    /// A stop was asked for, or a host failed: the run of all was ended then, and is lost.
+    /// A stop was requested or a host failed. This ends the runs of all hosts, and they are lost.
     fn run(&mut self, ramps: &[RampSettings], number: u64) -> Result<Vec<RunOutcome>>;
     /// Its clock.
     fn now(&self) -> Time;
-    /// What it runs on.
+    /// The machine it runs on.
     fn machine(&self) -> Machine;
-    /// Whether its time is a virtual one.
+    /// Whether it runs in virtual time.
     fn is_simulated(&self) -> bool;
-    /// What a reader must know of how they ran.
+    /// Notes for the reader on how the hosts ran.
     fn notes(&self) -> Vec<String>;
 }
 
-/// What a stop by hand ends a run with.
+/// The error of a run that the user stopped.
 fn stopped() -> anyhow::Error {
     anyhow!("stopped by hand")
 }
 
-/// What is different in each half of the experiment.
+/// The names of the halves of the experiment.
 const HALVES: [&str; 2] = ["with floors", "without floors"];
 
 /// A run of all hosts.
 #[derive(Clone, Copy, Debug)]
 struct Turn {
-    /// The half that it belongs to.
+    /// Its half.
     half: usize,
-    /// Its number there, from 0.
+    /// Its number in that half, from 0.
     run: usize,
 }
 
-/// The hosts on their field, run after run of their ramps.
+/// The hosts and their storage, and the runs of their ramps.
 struct Ramping<'a> {
     plan: &'a HostsPlan,
     field: &'a mut dyn Field,
     kept: &'a mut Kept,
     say: &'a mut dyn FnMut(&str),
-    /// The runs that were not begun yet.
+    /// The runs that have not begun.
     points: std::vec::IntoIter<Point>,
     /// The ramp of each host.
     ramps: Vec<RampSettings>,
-    /// Of each half, of each host, the runs that were played.
+    /// The finished runs of each host in each half.
     runs: [Vec<Vec<RunOutcome>>; 2],
 }
 
-/// Plays a plan of hosts on real storage, each host a thread of its own.
+/// Plays a plan of hosts on real storage, with a thread for each host.
 pub fn on_real_storage(text: &str, file: &str, options: &Options, real: &RealOptions) -> Result<Answer> {
     let plan = prepared(text, file, options)?;
     let mut field = real::Real::start(&plan, options, real)?;
@@ -97,7 +98,7 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
     play(&plan, options, &mut field)
 }
 
-/// The plan, read and checked with every command in it: nothing was made yet.
+/// Reads the plan and checks it with all of its commands. Nothing has been created yet.
 fn prepared(text: &str, file: &str, options: &Options) -> Result<HostsPlan> {
     let plan = HostsPlan::read(text, file)?;
     if options.phase_seconds.is_some() {
@@ -163,7 +164,7 @@ fn play(plan: &HostsPlan, options: &Options, field: &mut dyn Field) -> Result<An
     answer
 }
 
-/// The experiment for those who show it.
+/// The experiment, for tables, page and verdicts.
 fn experiment(
     plan: &HostsPlan,
     ramps: &[RampSettings],
@@ -195,8 +196,8 @@ fn experiment(
     }
 }
 
-/// Which half plays which run. Which comes first changes from run to run, so that storage which
-/// gets slower or faster all the time favours neither.
+/// The turns in order. The half that goes first changes from run to run, so that storage that gets
+/// slower or faster over time favours neither.
 fn turns(plan: &HostsPlan) -> impl Iterator<Item = Turn> {
     let halves = |run| if run % 2 == 0 { [0, 1] } else { [1, 0] };
     (0..plan.runs as usize).flat_map(move |run| halves(run).map(|half| Turn { half, run }))
@@ -221,7 +222,7 @@ impl Scene for Ramping<'_> {
         let Some(turn) = turns(self.plan).nth(run.points.len() - 1) else { return Ok(false) };
         (self.say)(&format!("  run {} of {} {}", turn.run + 1, self.plan.runs, HALVES[turn.half]));
         for object in &mut run.objects {
-            // A shared group goes by its name alone, as the SVM does.
+            // The path of a shared group is its name alone, like that of the SVM.
             object.is_group = !object.path.contains(':') && object.path != self.plan.svm;
         }
         let outcomes = self.field.run(&self.ramps, turn.run as u64)?;
@@ -254,7 +255,8 @@ fn arm(name: &str, plan: &HostsPlan, ramps: &[RampSettings], runs: &[Vec<RunOutc
     }
 }
 
-/// How long a run's cycles took, by the periods in which they were due; none is due in the first.
+/// The lengths of a run's cycles, by the period in which each was due. None is due in the first
+/// period.
 fn cycles(run: &RunOutcome, period: Span) -> Vec<Option<Span>> {
     let mut cycles = Vec::new();
     for cycle in &run.cycles {
@@ -265,7 +267,7 @@ fn cycles(run: &RunOutcome, period: Span) -> Vec<Option<Span>> {
     cycles
 }
 
-/// Prints and keeps the result; what it says, or why it says nothing.
+/// Prints and keeps the result. The inner result is the answer, or why there is none.
 fn shown(experiment: &Experiment, run: Run, options: &Options, kept: Kept) -> Result<Result<Answer>> {
     let started = run.identity.started_unix_ms;
     let facts = report::text::facts(started, &run.machine);

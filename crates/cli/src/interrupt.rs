@@ -1,7 +1,7 @@
-//! Ctrl-C and SIGTERM: the first asks for a clean stop, the second stops at once.
+//! Ctrl-C and SIGTERM: the first one requests a clean stop, the second one stops at once.
 //!
-//! timeout(1) sends its signal twice, to the process and to its group. So a second one counts only
-//! when it comes later than anybody could have seen the first do nothing.
+//! timeout(1) sends its signal twice, to the process and to its group. So a second signal counts
+//! only if it comes later than a user could have noticed that the first one had no effect.
 
 use crate::terminal;
 use anyhow::{Context as _, Result};
@@ -11,26 +11,26 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use uring::Clock;
 
-/// A signal that comes so soon after the first is the same one.
+/// A signal that follows the first one within this time is a duplicate.
 const TWICE: Span = Span::from_millis(300);
 
-/// Whether a stop was asked for.
+/// Whether a stop was requested.
 #[derive(Clone, Debug, Default)]
 pub struct Stop(Arc<(AtomicBool, Mutex<()>, Condvar)>);
 
 impl Stop {
-    /// Whether it was.
+    /// Whether a stop was requested.
     pub fn is_asked(&self) -> bool {
         self.0.0.load(Ordering::Acquire)
     }
 
-    /// The same as a question to hand on.
+    /// [`Stop::is_asked`] as a function that can be passed on.
     pub fn question(&self) -> impl Fn() -> bool + 'static {
         let stop = self.clone();
         move || stop.is_asked()
     }
 
-    /// Waits until it is.
+    /// Waits until a stop is requested.
     pub fn wait(&self) {
         let mut guard = self.0.1.lock().unwrap_or_else(PoisonError::into_inner);
         while !self.is_asked() {
@@ -46,10 +46,10 @@ impl Stop {
     }
 }
 
-/// The one that watches: a command that runs others has it with them.
+/// The watch in use; a command that runs other commands shares it with them.
 static WATCHED: Mutex<Option<Stop>> = Mutex::new(None);
 
-/// Watches for both signals from now on.
+/// Starts to watch for both signals.
 pub fn watch() -> Result<Stop> {
     let mut watched = WATCHED.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(stop) = &*watched {
@@ -63,7 +63,7 @@ pub fn watch() -> Result<Stop> {
         let now = clock.now();
         let since = now.since(*first.get_or_insert(now));
         if seen.ask() && since > TWICE {
-            // The second time: nothing more is cleaned up but the terminal.
+            // On the second signal only the terminal is restored.
             if std::io::stdout().is_terminal() {
                 terminal::print(report::live::SHOW_CURSOR);
             } else if std::io::stderr().is_terminal() {
@@ -77,10 +77,10 @@ pub fn watch() -> Result<Stop> {
     Ok(stop)
 }
 
-/// Calls `strike` at each of both signals from now on; the program goes on.
+/// Calls `strike` on each of these signals from now on; the program continues.
 ///
 /// # Errors
-/// They are watched already.
+/// The signals are watched already.
 pub fn each(strike: impl Fn() + Send + 'static) -> Result<()> {
     ctrlc::set_handler(strike).context("watch for Ctrl-C")
 }

@@ -1,6 +1,6 @@
-//! The one view of what runs now: a frame that is redrawn in place where a command's output is a
-//! terminal. A command gives what it does and its rows; [`report::live`] lays them out, under the
-//! names that the tables at the end have.
+//! The live view of a running command: a frame that is redrawn in place if the output is a
+//! terminal. A command provides its title, state and rows; [`report::live`] lays them out, with the
+//! same names as in the final tables.
 
 use crate::watch::{paint, size_of};
 use block::{Span, Time};
@@ -15,20 +15,20 @@ use std::sync::{Mutex, PoisonError};
 use uring::Clock;
 use workload::job::{Direction, PerDirection};
 
-/// A bar that is told of every block is drawn so often.
+/// Interval for redrawing a bar that is updated for every block.
 const EVERY: Span = Span::from_millis(200);
 
-/// Where a frame is drawn.
+/// The stream on which a frame is drawn.
 #[derive(Clone, Copy, Debug)]
 pub enum Stream {
-    /// The standard output: of plans, whose results follow in the same place.
+    /// Standard output: for plans, whose results follow in the same place.
     Out,
-    /// The standard error: of tools whose output is read by programs.
+    /// Standard error: for tools whose output is read by programs.
     Err,
 }
 
 impl Stream {
-    /// Whether it is one.
+    /// Whether the stream is a terminal.
     pub fn is_terminal(self) -> bool {
         match self {
             Stream::Out => stdout().is_terminal(),
@@ -60,19 +60,18 @@ impl Write for Stream {
     }
 }
 
-/// A view. Dropping it leaves its last frame where it is.
+/// A view. Dropping it leaves its last frame on the terminal.
 #[derive(Debug)]
 pub struct Live {
     stream: Stream,
     screen: Option<Screen<Stream>>,
     paint: Paint,
-    /// What is drawn next.
+    /// The state that is drawn next.
     pub state: LiveState,
 }
 
 impl Live {
-    /// Of something with that title. Where the stream is no terminal, or nothing is to be shown,
-    /// nothing is drawn.
+    /// A view with this title. Nothing is drawn if the stream is not a terminal or `quiet` is set.
     pub fn on(stream: Stream, quiet: bool, title: impl Into<String>) -> Live {
         let screen = (!quiet && stream.is_terminal()).then(|| Screen::new(stream));
         Live { stream, screen, paint: paint(stream), state: LiveState { title: title.into(), ..LiveState::default() } }
@@ -83,8 +82,8 @@ impl Live {
         self.screen.is_some()
     }
 
-    /// Another stretch of the same thing begins, which takes `total` where that is known: its rows
-    /// are new.
+    /// Begins another part of the same command, which takes `total` if that is known; its rows are
+    /// new.
     pub fn begin(&mut self, name: impl Into<String>, total: Option<Span>) {
         let state = &mut self.state;
         (state.name, state.total, state.elapsed) = (name.into(), total.unwrap_or_default(), Span::ZERO);
@@ -92,15 +91,15 @@ impl Live {
         state.in_force.clear();
     }
 
-    /// Draws the state as it is now.
+    /// Draws the current state.
     pub fn draw(&mut self) {
         let Some(screen) = &mut self.screen else { return };
         let size = self.stream.size();
-        // A terminal that is gone is no reason to lose the run.
+        // A lost terminal is no reason to lose the run.
         let _ = screen.draw(size, &painted_frame(size.columns, &self.state, self.paint));
     }
 
-    /// Takes the frame off the terminal: what is printed next stands in its place and stays.
+    /// Removes the frame from the terminal; what is printed next takes its place.
     pub fn clear(&mut self) {
         if let Some(screen) = &mut self.screen {
             let _ = screen.clear(self.stream.size());
@@ -108,13 +107,13 @@ impl Live {
     }
 }
 
-/// Forgets the seconds of a row that no frame shows.
+/// Drops the seconds of a row that are no longer shown.
 pub fn forget(recent: &mut VecDeque<Interval>) {
     let old = recent.len().saturating_sub(RECENT);
     recent.drain(..old);
 }
 
-/// How far something of known size is, told by any number of threads.
+/// The progress of work of known size, updated by any number of threads.
 #[derive(Debug)]
 pub struct Progress {
     whole: u64,
@@ -124,12 +123,12 @@ pub struct Progress {
     bar: Mutex<Bar>,
 }
 
-/// What is counted.
+/// The unit of progress.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unit {
     /// Bytes.
     Bytes,
-    /// Parts of a whole that has no unit.
+    /// Parts of a whole without a unit.
     Parts,
 }
 
@@ -142,24 +141,24 @@ struct Bar {
 }
 
 impl Progress {
-    /// Of `whole`, nothing of which is done.
+    /// Progress of `whole`, starting at zero.
     pub fn new(live: Live, whole: u64, unit: Unit) -> Progress {
         let clock = Clock::new();
         let begun = clock.now();
         Progress { whole, unit, clock, begun, bar: Mutex::new(Bar { live, done: 0, what: String::new(), due: begun }) }
     }
 
-    /// So much is done in all.
+    /// Sets how much is done.
     pub fn set(&self, done: u64) {
         self.change(|bar| bar.done = done);
     }
 
-    /// So much more is done.
+    /// Adds to what is done.
     pub fn add(&self, more: u64) {
         self.change(|bar| bar.done += more);
     }
 
-    /// So much is done in all, and this is what is done now.
+    /// Sets how much is done, and the current step.
     pub fn set_to(&self, done: u64, what: &str) {
         self.change(|bar| {
             bar.done = done;
@@ -172,12 +171,12 @@ impl Progress {
         self.bar.lock().unwrap_or_else(PoisonError::into_inner).done
     }
 
-    /// How long it has taken.
+    /// The time since the start.
     pub fn elapsed(&self) -> Span {
         self.clock.now().since(self.begun)
     }
 
-    /// Takes the bar off the terminal.
+    /// Removes the bar from the terminal.
     pub fn clear(&self) {
         self.bar.lock().unwrap_or_else(PoisonError::into_inner).live.clear();
     }
@@ -223,8 +222,8 @@ fn said(unit: Unit, done: u64, whole: u64, elapsed: Span) -> String {
     [moved, left].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(", ")
 }
 
-/// The rows of load jobs, one for each direction in which they moved anything, from counts that
-/// only grow.
+/// The rows of load jobs, one for each direction in which they moved anything, from cumulative
+/// counts.
 #[derive(Debug, Default)]
 pub struct JobRows {
     passed: Span,
@@ -232,8 +231,8 @@ pub struct JobRows {
 }
 
 impl JobRows {
-    /// Takes in how far all jobs are, `passed` after their start, and says how many run and what is
-    /// in flight.
+    /// Updates the rows from the state of all jobs `passed` after their start, and sets how many
+    /// jobs run and what is in flight.
     pub fn take(&mut self, state: &mut LiveState, passed: Span, jobs: &[JobProgress]) {
         let counted = PerDirection::from_fn(|direction| {
             jobs.iter().map(|job| job.counts[direction]).fold((0, 0), |sum, one| (sum.0 + one.0, sum.1 + one.1))
@@ -241,7 +240,7 @@ impl JobRows {
         let length = passed.saturating_sub(self.passed);
         for direction in Direction::ALL.into_iter().filter(|&direction| counted[direction].0 > 0) {
             let (now, before) = (counted[direction], self.counted[direction]);
-            // Counts begin anew behind a ramp.
+            // Counts restart after a ramp.
             let (ops, bytes) = (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1));
             let counts = match direction {
                 Direction::Read => Counts { reads: ops, read_bytes: bytes, ..Counts::default() },
@@ -266,7 +265,7 @@ impl JobRows {
 mod tests {
     use super::*;
 
-    /// A quarter after 15 s: 45 s are left, at 800 MB/s.
+    /// A quarter is done after 15 s: 45 s are left, at 800 MB/s.
     #[test]
     fn a_bar_says_how_much_how_fast_and_how_long() {
         let (done, whole) = (12_000_000_000, 48_000_000_000);
@@ -276,8 +275,8 @@ mod tests {
         assert_eq!(said(Unit::Parts, 0, 1000, Span::ZERO), "", "before anything is done nothing is known");
     }
 
-    /// 50 000 reads in the first second, none and 100 writes in the second; the first counts of a
-    /// ramp are forgotten.
+    /// 50 000 reads in the first second, none and 100 writes in the second one; the counts during a
+    /// ramp are dropped.
     #[test]
     fn a_row_is_what_a_second_added() {
         let (mut rows, mut state) = (JobRows::default(), LiveState::default());

@@ -1,11 +1,11 @@
-//! What machine this is, as far as the system tells.
+//! Describes this machine, as far as the system reports it.
 
 use block::Bytes;
 use stats::Machine;
 use std::fs;
 use std::path::Path;
 
-/// The machine, with the file system that holds `folder`; `backend` is what I/O runs on.
+/// The machine, with the file system of `folder`. `backend` is the I/O back end.
 pub fn look(folder: Option<&Path>, backend: &str) -> Machine {
     Machine {
         host: host_name(),
@@ -18,7 +18,7 @@ pub fn look(folder: Option<&Path>, backend: &str) -> Machine {
     }
 }
 
-/// The machine's name; empty where the system does not tell it.
+/// The machine's name; empty if unknown.
 pub fn host_name() -> String {
     line("/proc/sys/kernel/hostname")
 }
@@ -32,12 +32,12 @@ fn cpu_model(cpuinfo: &str) -> String {
     named.map_or(String::new(), |(_, model)| model.trim().into())
 }
 
-/// Type and device of the file system that holds `folder`, in words.
+/// Type and device of the file system that holds `folder`, as text.
 fn storage(folder: &Path) -> String {
     file_system(folder).map_or(String::new(), |(kind, device)| format!("{kind} on {device}"))
 }
 
-/// Type and device of the file system that holds a path: of the mount points above it the longest.
+/// Type and device of the file system that holds a path: that of the longest mount point above it.
 pub fn file_system(path: &Path) -> Option<(String, String)> {
     let path = path.canonicalize().ok()?;
     let mounts = fs::read_to_string("/proc/self/mounts").unwrap_or_default();

@@ -1,5 +1,4 @@
-//! The program `seawall`. It connects the parts and decides nothing on its own: one file a command
-//! in `command`.
+//! The program `seawall`. It only connects the parts; each command has a file in `command`.
 //!
 //! Exit codes: 0 done, 1 the answer is no, 2 could not. If the reader of its output has left, it
 //! cleans up and ends by SIGPIPE.
@@ -40,8 +39,7 @@ use std::process::ExitCode;
 
 /// Measures what shared storage can carry and walls databases off from noisy neighbours.
 #[derive(Parser)]
-// 80 columns where there is no terminal, and no longer lines on a wider one: longer ones read
-// badly.
+// 80 columns without a terminal, and never more: longer lines are hard to read.
 #[command(version, max_term_width = 80, disable_help_subcommand = true)]
 #[command(after_help = "Exit codes: 0 done, 1 the answer is no, 2 could not.")]
 struct Arguments {
@@ -51,7 +49,7 @@ struct Arguments {
     memory: memory::Memory,
 }
 
-/// What each does is said where its options are.
+/// The commands; each is documented with its options.
 #[derive(Subcommand)]
 enum Command {
     Demo(command::demo::Demo),
@@ -81,7 +79,7 @@ enum Command {
 }
 
 impl Command {
-    /// Whether it leaves a run that a label could be said of.
+    /// Whether the command keeps runs, which can be labelled.
     fn keeps_runs(&self) -> bool {
         use Command::{Calibrate, Demo, Fio, Oltp, Orion, Ramp, Ranread, Results, Run, Simulate, Tiers};
         match self {
@@ -94,7 +92,7 @@ impl Command {
     }
 }
 
-/// The answer of a command that did what was asked.
+/// The answer of a command that succeeded.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Answer {
     Yes,
@@ -141,7 +139,7 @@ fn carry_out() -> ExitCode {
         Ok(Answer::Yes) => ExitCode::SUCCESS,
         Ok(Answer::No) => ExitCode::from(1),
         Err(error) => {
-            // A plan's mistakes are several, a line each.
+            // A plan may have several mistakes, with a line for each.
             complaint::of(&error).lines().for_each(terminal::complain);
             ExitCode::from(2)
         }
@@ -177,7 +175,7 @@ fn run(command: Command, memory: &memory::Memory) -> anyhow::Result<Answer> {
     }
 }
 
-/// The end of a call that asks for help, or that nobody can understand.
+/// The end of a call that requests help or cannot be parsed.
 fn without_command(error: &clap::Error, words: &[OsString]) -> ExitCode {
     use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
     if matches!(error.kind(), DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand) {
@@ -201,7 +199,7 @@ mod tests {
     use super::*;
     use clap::CommandFactory as _;
 
-    /// What people read at the usual width: every command and option says what it is for.
+    /// Every command and option has a help text, which fits into 80 columns.
     #[test]
     fn every_command_and_option_has_its_help() {
         let mut commands = Arguments::command();

@@ -1,7 +1,7 @@
-//! Where runs are kept: this user's results database, unless an option names another.
+//! The place where runs are kept: this user's results database, or the one that an option names.
 //!
-//! A run comes first: where the database cannot be opened or written, one line says so, the run
-//! goes on, and its exit code is what it would have been.
+//! The run has priority: if the database cannot be opened or written, one line reports it, the run
+//! continues, and its exit code is not affected.
 
 mod writer;
 
@@ -16,37 +16,37 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use writer::Writer;
 
-/// The file in the folder of this user's state.
+/// The name of the file in the folder of this user's state.
 const FILE: &str = "results.sqlite";
 
-/// What keeps no run.
+/// The name that keeps no run.
 const NOWHERE: &str = "none";
 
-/// The variable that names the file where no option does.
+/// The environment variable that names the file if no option does.
 pub const VARIABLE: &str = "SEAWALL_RESULTS";
 
-/// Where runs go, and what the user says of them. The ids are of no command's own options, which
-/// clap would mix up.
+/// Where runs are kept, and their labels. The ids differ from those of all commands' own options,
+/// which clap would confuse.
 #[derive(clap::Args, Clone, Debug, Default)]
 pub struct Memory {
-    /// Keep runs in this results database; `none` keeps none. With fio, orion and ranread it and
-    /// --label stand before their own options [default: SEAWALL_RESULTS, else
+    /// Keep runs in this results database; `none` keeps none. With fio, orion and ranread this
+    /// option and --label come before the tool's own options [default: SEAWALL_RESULTS, else
     /// seawall/results.sqlite in XDG_STATE_HOME or ~/.local/state]
     #[arg(id = "results-file", long = "results", global = true, value_name = "FILE|none", display_order = 900)]
     results: Option<PathBuf>,
-    /// Say something of the run that it can be found by, as in storage=raid5; repeatable
+    /// Label the run, so that it can be found, as in storage=raid5; repeatable
     #[arg(id = "run-labels", long = "label", global = true, value_name = "KEY=WORD", value_parser = label, display_order = 901)]
     labels: Vec<(String, String)>,
-    /// What is loaded, for the devices under it.
+    /// The devices below the storage that is loaded.
     #[arg(skip)]
     loaded: Vec<PathBuf>,
-    /// The host is watched even where nothing is kept.
+    /// Whether the host is watched even if nothing is kept.
     #[arg(skip)]
     is_watched: bool,
 }
 
 impl Memory {
-    /// The database; `None` where nothing is to be kept, or nobody says where.
+    /// The database; `None` if nothing is to be kept or no place is known.
     pub fn file(&self) -> Option<PathBuf> {
         let named = self.results.clone().or_else(|| {
             let set = std::env::var_os(VARIABLE).filter(|set| !set.is_empty());
@@ -58,7 +58,7 @@ impl Memory {
         }
     }
 
-    /// Refuses what is said of runs where none is kept.
+    /// Refuses labels, for a command that keeps no runs.
     ///
     /// # Errors
     /// A label was given.
@@ -69,7 +69,7 @@ impl Memory {
         }
     }
 
-    /// The same to a command that does not read any either.
+    /// [`Memory::keeps_no_run`] for a command that does not read runs either.
     ///
     /// # Errors
     /// A label or a database was given.
@@ -80,40 +80,40 @@ impl Memory {
         self.keeps_no_run()
     }
 
-    /// The same, for one run that names its file itself.
+    /// A copy for a run that names its own file.
     pub fn with_file(&self, file: Option<&str>) -> Memory {
         Memory { results: file.map(PathBuf::from).or_else(|| self.results.clone()), ..self.clone() }
     }
 
-    /// The same, with more labels for each run.
+    /// A copy with more labels for each run.
     pub fn labelled(&self, more: Vec<(String, String)>) -> Memory {
         Memory { labels: self.labels.iter().cloned().chain(more).collect(), ..self.clone() }
     }
 
-    /// The same, for runs that need the host's figures themselves, kept or not.
+    /// A copy for runs that need the host's figures, whether they are kept or not.
     pub fn watched(self) -> Memory {
         Memory { is_watched: true, ..self }
     }
 
-    /// The same, for runs that load these files, folders and devices: their host is watched, and
-    /// the devices under them.
+    /// A copy for runs that load these files, folders and devices: the host and the devices below
+    /// them are watched.
     pub fn loading<P: AsRef<Path>>(&self, paths: impl IntoIterator<Item = P>) -> Memory {
         Memory { loaded: paths.into_iter().map(|path| device_under(path.as_ref())).collect(), ..self.clone() }
     }
 
-    /// Puts what the user says of runs on this one; the last word for a key is the one that holds.
+    /// Puts the user's labels on a run; the last one with a key wins.
     pub fn mark(&self, run: &mut Run) {
         label_with(run, &self.labels);
     }
 
-    /// Keeps a run that begins: from now on it has a number, and is there whatever ends it.
+    /// Begins to keep a run: from now on it has a number, and it stays whatever ends it.
     pub fn begin(&self, mut run: Run) -> Kept {
         let mut kept = Kept { labels: self.labels.clone(), simulated: run.identity.simulated, ..Kept::default() };
         run.identity.state = State::Running;
         kept.label(&mut run);
         kept.writer = self.file().and_then(|file| Writer::begin(file, &run));
-        // In virtual time the host does nothing but reckon. Without a thread to spare its figures
-        // are not known.
+        // In virtual time the host only computes. If the thread for it cannot be started, the
+        // host's figures are unknown.
         if (kept.writer.is_some() || self.is_watched) && !kept.simulated {
             kept.watch = HostWatch::start(&self.loaded).ok();
         }
@@ -121,8 +121,8 @@ impl Memory {
     }
 }
 
-/// The device of the file system under a path. The kernel says it of most files itself; of those on
-/// file systems over several devices the list of mounts does.
+/// The device of the file system of a path. The kernel reports it for most files; for file systems
+/// over several devices it is in the list of mounts.
 fn device_under(path: &Path) -> PathBuf {
     let under = machine::file_system(path).map(|(_, device)| PathBuf::from(device));
     under.filter(|device| device.starts_with("/dev") && device.exists()).unwrap_or_else(|| path.into())
@@ -135,34 +135,34 @@ fn database(file: &Path) -> anyhow::Result<Results> {
     Ok(Results::open(file)?)
 }
 
-/// One line; the run goes on.
+/// Prints one line; the run continues.
 fn complain(what: &str, error: &anyhow::Error) {
     let why = crate::complaint::of(error);
     let why = why.lines().next().unwrap_or_default();
     terminal::complain(&format!("{what}: {why} (--results names another file, or none)"));
 }
 
-/// A run under way, as far as it is kept; by default it is not.
+/// A run in progress that is being kept, or by default not kept.
 #[derive(Default)]
 pub struct Kept {
     writer: Option<Writer>,
     labels: Vec<(String, String)>,
-    /// In virtual time: it is over before anything could end it.
+    /// Whether it is in virtual time, where it is over before anything could interrupt it.
     simulated: bool,
-    /// Who watches the host, until its figures are asked for.
+    /// The watch on the host, until its figures are requested.
     watch: Option<HostWatch>,
     host: HostRecord,
 }
 
 impl Kept {
-    /// The first point begins now: of the host nothing before it is kept.
+    /// The first point begins now; the host's figures before it are dropped.
     pub fn begins(&self) {
         if let Some(watch) = &self.watch {
             watch.begins();
         }
     }
 
-    /// What the host did until now. It is not watched any longer.
+    /// The host's figures until now. Ends the watch.
     pub fn host(&mut self) -> &HostRecord {
         if let Some(watch) = self.watch.take() {
             self.host = watch.end();
@@ -170,18 +170,18 @@ impl Kept {
         &self.host
     }
 
-    /// What the host did so far, by whole seconds.
+    /// The host's figures so far, in whole seconds.
     pub fn host_so_far(&self) -> HostRecord {
         self.watch.as_ref().map_or_else(|| self.host.clone(), HostWatch::so_far)
     }
 
-    /// Whether it is time to write what there is of the run so far: about once a second, of long
-    /// runs once in a fiftieth of them.
+    /// Whether it is time to write the run so far: about once a second, and for long runs every
+    /// fiftieth of their time.
     pub fn is_due(&self) -> bool {
         !self.simulated && self.writer.as_ref().is_some_and(Writer::is_due)
     }
 
-    /// Writes what there is of the run so far, from another thread: nobody waits for it.
+    /// Writes the run so far on another thread, without waiting.
     pub fn so_far(&mut self, mut run: Run) {
         let Some(writer) = &self.writer else { return };
         run.identity.state = State::Running;
@@ -210,7 +210,7 @@ impl Kept {
         self.writer.take().and_then(|writer| writer.end(run))
     }
 
-    /// Keeps nothing of it: it was refused before it did anything.
+    /// Removes the run, which was refused before it did anything.
     pub fn forget(mut self) {
         if let Some(writer) = self.writer.take() {
             writer.forget();
@@ -230,11 +230,11 @@ fn label_with(run: &mut Run, labels: &[(String, String)]) {
     run.labels.sort();
 }
 
-/// Keeps a plan's run as it goes, behind the watcher.
+/// A watcher that also keeps a plan's run as it progresses.
 pub struct Keeping<'a, P> {
-    /// Who watches.
+    /// The inner watcher.
     pub watch: P,
-    /// Where it is kept.
+    /// The kept run.
     pub kept: &'a mut Kept,
 }
 
@@ -243,7 +243,7 @@ impl<P: RunWatcher> RunWatcher for Keeping<'_, P> {
         let goes_on = self.watch.second(run, phase, passed, whole);
         if self.kept.is_due() {
             let mut run = run.clone();
-            // The dispatches are written at the end: they are long, and no table is made of them.
+            // Dispatches are written at the end: they are large, and no table needs them.
             run.objects.iter_mut().for_each(|object| object.trace = DispatchTrace::default());
             self.kept.so_far(run);
         }
@@ -255,8 +255,8 @@ impl<P: RunWatcher> RunWatcher for Keeping<'_, P> {
     }
 }
 
-/// The recording of a run that is so long that its first minutes are in memory as such: of all its
-/// minutes, as `seawall report` draws it.
+/// The recording of a run that is so long that its first minutes are kept in memory as minutes: all
+/// of it by minutes, as `seawall report` draws it.
 pub fn by_minutes(run: &mut Run) -> Option<Recording> {
     run.is_folded().then(|| {
         run.notes
@@ -267,7 +267,7 @@ pub fn by_minutes(run: &mut Run) -> Option<Recording> {
     })
 }
 
-/// Where a run of `tool` that begins now comes from.
+/// The identity of a run of `tool` that begins now.
 pub fn identity(tool: &str, title: String, started_unix_ms: u64) -> Identity {
     Identity {
         tool: tool.into(),
@@ -279,17 +279,17 @@ pub fn identity(tool: &str, title: String, started_unix_ms: u64) -> Identity {
     }
 }
 
-/// A command so that a shell repeats it; what is no Unicode is shown as a sign in its place.
+/// A command quoted for a shell; invalid Unicode is replaced by a placeholder.
 fn command_of(words: impl Iterator<Item = OsString>) -> String {
     words.map(|word| fio::quoted(&word.to_string_lossy())).collect::<Vec<_>>().join(" ")
 }
 
-/// This machine, on which I/O runs by `backend`.
+/// This machine, with the I/O back end `backend`.
 pub fn this_machine(backend: &str) -> stats::Machine {
     machine::look(None, backend)
 }
 
-/// A label as it is typed.
+/// Parses a label.
 pub fn label(given: &str) -> Result<(String, String), String> {
     let rule = "must be KEY=WORD with a key of letters, digits, dots, dashes and underscores, as in storage=raid5";
     let (key, word) = given.split_once('=').ok_or(rule)?;
@@ -300,7 +300,7 @@ pub fn label(given: &str) -> Result<(String, String), String> {
     Ok((key.into(), word.into()))
 }
 
-/// A label as it is named: its key, and its word where one is typed.
+/// Parses a label or a key alone.
 pub fn named_label(given: &str) -> Result<(String, Option<String>), String> {
     let as_typed = if given.contains('=') { given.to_owned() } else { format!("{given}=") };
     let (key, word) = label(&as_typed).map_err(|rule| format!("{rule}, or a key"))?;

@@ -1,13 +1,13 @@
-//! The names of the classic tools: called by one of them, the program is that tool.
+//! The names of the classic tools. When called by one of them, the program is that tool.
 
 use oltp::{Charbench, CharbenchError};
 use std::ffi::{OsStr, OsString};
 use std::path::Path;
 
-/// The one whose options are rewritten here: they are words behind one dash.
+/// The tool whose options are rewritten here: they have one dash.
 pub const CHARBENCH: &str = "charbench";
 
-/// A tool's name, and the command that it is here.
+/// A tool's name and its command here.
 pub const NAMES: [(&str, &str); 8] = [
     ("fio", "fio"),
     ("dgen.pl", "dgen"),
@@ -19,14 +19,14 @@ pub const NAMES: [(&str, &str); 8] = [
     (CHARBENCH, "oltp"),
 ];
 
-/// The classic name that the program was called by, if it was, and the command that it is here.
+/// The classic name by which the program was called, if any, and its command here.
 fn classic(word: &OsStr) -> Option<(&'static str, &'static str)> {
     let called = Path::new(word).file_name()?.to_str()?;
     NAMES.into_iter().find(|(name, _)| *name == called)
 }
 
-/// A text of the command line's usage as whoever called the program by a classic name wrote it:
-/// without the command that stands behind it here.
+/// A usage text for a program that was called by a classic name: without the command that is
+/// inserted here.
 pub fn folded(text: &str) -> String {
     match std::env::args_os().next().as_deref().and_then(classic) {
         Some((name, command)) => text.replace(&format!("{name} {command}"), name),

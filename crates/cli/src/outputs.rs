@@ -1,16 +1,16 @@
-//! Whether what a command is to write can be written, asked before it does anything.
+//! Checks that the outputs of a command can be written, before it does anything.
 
 use anyhow::{Result, bail};
 use std::fs::{File, OpenOptions};
 use std::io;
 use std::path::Path;
 
-/// Whether results can be written into the folder of `--out`.
+/// Checks that results can be written into the folder of `--out`.
 pub fn check_out(out: &Path) -> Result<()> {
     if out.exists() && !out.is_dir() {
         bail!("--out {}: must be a folder, and this is a file; name another place", out.display());
     }
-    // Where it is not there yet, the folder that it would be made in says whether it can be.
+    // If it does not exist yet, the folder in which it would be created is checked.
     let place = out.ancestors().find(|place| place.is_dir()).unwrap_or(Path::new("."));
     if let Err(error) = makes_files(place) {
         bail!("--out {}: cannot be written ({error}); name another place", out.display());
@@ -18,7 +18,7 @@ pub fn check_out(out: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Whether a new file can be made for `--output`: one that is there is not written over.
+/// Checks that a new file can be created for `--output`; an existing one is never overwritten.
 pub fn check_new(output: &Path) -> Result<()> {
     if output.exists() {
         bail!("--output {}: is there already; name another file", output.display());
@@ -26,8 +26,8 @@ pub fn check_new(output: &Path) -> Result<()> {
     check_file("--output", output)
 }
 
-/// Whether the file of an option can be written at the end; one that is there stays as it is until
-/// then.
+/// Checks that the file of an option can be written at the end. An existing file stays unchanged
+/// until then.
 pub fn check_file(option: &str, path: &Path) -> Result<()> {
     let parent = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let written = match path.exists() {
@@ -40,7 +40,7 @@ pub fn check_file(option: &str, path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// The same of the files of several options, which must be several files.
+/// [`check_file`] for several options, which must name different files.
 pub fn check_files(files: &[(&str, &Path)]) -> Result<()> {
     for (number, (option, path)) in files.iter().enumerate() {
         check_file(option, path)?;
@@ -51,7 +51,8 @@ pub fn check_files(files: &[(&str, &Path)]) -> Result<()> {
     Ok(())
 }
 
-/// Whether one would be written over the other; what is no file, as a terminal, takes both.
+/// Whether one would overwrite the other. Something that is not a file, such as a terminal, takes
+/// both.
 fn is_one_file(one: &Path, other: &Path) -> bool {
     let place = |path: &Path| {
         if path.exists() {

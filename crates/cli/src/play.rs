@@ -1,4 +1,4 @@
-//! From a plan to a verdict: what `demo`, `run` and `simulate` have in common.
+//! Plays a plan and judges it: the common part of `demo`, `run` and `simulate`.
 
 mod quiet;
 
@@ -26,7 +26,7 @@ use std::path::{Path, PathBuf};
 use workload::Plan;
 use workload::plan::{DatabasePlan, Device, HostsPlan, PHASE_SECONDS, PlanUnits, Workload, parse_space};
 
-/// What the commands that play a plan share.
+/// The options of all commands that play a plan.
 #[derive(clap::Args, Clone, Debug)]
 pub struct Options {
     /// Length of every phase that has none of its own in the plan [default: the plan's]
@@ -36,45 +36,45 @@ pub struct Options {
     /// [default: as measured before the run, 1 in a simulation]
     #[arg(long, value_name = "FACTOR", value_parser = factor)]
     pub(crate) scale: Option<f64>,
-    /// Where the files of the run go: a page, a picture and a CSV file
+    /// The folder for the files of the run: a page, a picture and a CSV file
     #[arg(long, value_name = "DIR", default_value = ".")]
     pub(crate) out: PathBuf,
     /// Size of every volume that has none in the plan [default: 512MiB]
     #[arg(long, value_name = "SIZE", value_parser = size)]
     pub(crate) size: Option<Bytes>,
-    /// No live view, only the result
+    /// Print only the result, without a live view
     #[arg(short, long)]
     quiet: bool,
-    /// Which command it is, and where the run is kept.
+    /// The command, and where the run is kept.
     #[arg(skip)]
     pub(crate) keeping: (&'static str, Memory),
-    /// What stands in for the disk instead of the plan's device.
+    /// The simulated device that replaces the plan's.
     #[arg(skip)]
     pub(crate) device: Option<Device>,
 }
 
 impl Options {
-    /// The same for the command `tool`, whose runs `memory` keeps.
+    /// The options for the command `tool`, whose runs `memory` keeps.
     pub(crate) fn kept_by(self, tool: &'static str, memory: &Memory) -> Options {
         Options { keeping: (tool, memory.clone()), ..self }
     }
 
-    /// The size of a volume that has none in the plan.
+    /// The size of a volume without one in the plan.
     pub(crate) fn volume_size(&self) -> Bytes {
         self.size.unwrap_or(VOLUME_SIZE)
     }
 
-    /// The same for a run that loads these paths.
+    /// The options for a run that loads these paths.
     pub(crate) fn loading<'p>(&self, paths: impl IntoIterator<Item = &'p Path>) -> Options {
         let (tool, memory) = &self.keeping;
         Options { keeping: (tool, memory.loading(paths)), ..self.clone() }
     }
 }
 
-/// What a run on real storage needs besides.
+/// More options of a run on real storage.
 #[derive(clap::Args, Clone, Debug)]
 pub struct RealOptions {
-    /// The folder to make for the pool [default: a fresh one in the current folder]
+    /// The folder to create for the pool [default: a new one in the current folder]
     #[arg(long, value_name = "DIR")]
     pub(crate) dir: Option<PathBuf>,
     /// Keep the pool at the end, for `seawall serve`
@@ -85,14 +85,14 @@ pub struct RealOptions {
     pub(crate) no_io_uring: bool,
 }
 
-/// The size of a volume where nobody says one.
+/// The default size of a volume.
 const VOLUME_SIZE: Bytes = Bytes::mib(512);
-/// How long the path is measured before a run, after a second of settling.
+/// How long the storage is measured before a run, after a second of settling.
 const MEASURE: Span = Span::from_secs(3);
-/// How long a single request at a time is measured, to know the idle device.
+/// How long the latency of the idle device is measured, with one request at a time.
 const MEASURE_IDLE: Span = Span::from_millis(500);
 
-/// A moment in milliseconds since 1970, read once a run.
+/// The time in milliseconds since 1970, read once for each run.
 pub(crate) fn now_unix_ms() -> u64 {
     date::since_1970().as_millis() as u64
 }
@@ -100,7 +100,7 @@ pub(crate) fn now_unix_ms() -> u64 {
 /// The text of a plan's file.
 ///
 /// # Errors
-/// It cannot be read, is no text, or is meant for another command.
+/// It cannot be read, is not text, or is for another command.
 pub fn text_of(path: &Path) -> Result<String> {
     let name = path.display();
     let bytes = std::fs::read(path).with_context(|| format!("PLAN {name}: cannot be read"))?;
@@ -111,7 +111,7 @@ pub fn text_of(path: &Path) -> Result<String> {
     Ok(text)
 }
 
-/// Plays a plan on real storage, each volume where `elsewhere` has it.
+/// Plays a plan on real storage, with the places of `elsewhere` for its volumes.
 pub fn on_real_storage(
     text: &str,
     file: &str,
@@ -185,8 +185,7 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
     let plan = sized(read(text, file, options)?, options)?;
     let stop = interrupt::watch()?;
     check_out(&options.out)?;
-    // The device of a plan has the published capacity, so nothing needs scaling unless it is asked
-    // for.
+    // The device of a plan has the published capacity, so scaling is only on request.
     let factor = options.scale.unwrap_or(1.0);
     let (plan, commands) = scaled(&plan, factor)?;
     let published = plan.published_iops.map_or(0.0, |iops| iops.0 as f64);
@@ -201,7 +200,7 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
         notes: beyond::loads(&plan)?,
         ..begun(&plan, started, true, options)
     };
-    // It is over before anybody could read along.
+    // It is over too soon for a live view.
     let options = Options { quiet: true, ..options.clone() };
     let idle = idle_service(&plan, stop.question())?;
     if stop.is_asked() {
@@ -211,7 +210,7 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
     play(&plan, course, run, &mut stage, stop, &options)
 }
 
-/// The plan, read and checked with every command in it: nothing was made yet.
+/// Reads the plan and checks it with all of its commands. Nothing has been created yet.
 fn read(text: &str, file: &str, options: &Options) -> Result<Plan> {
     let mut plan = Plan::read(text, file)?;
     if let Some(seconds) = options.phase_seconds {
@@ -227,7 +226,8 @@ fn read(text: &str, file: &str, options: &Options) -> Result<Plan> {
     Ok(plan)
 }
 
-/// The plan with all of its sizes, its places checked by their form, its commands played.
+/// The plan with all of its sizes, after checking the form of its places and rehearsing its
+/// commands.
 fn sized(plan: Plan, options: &Options) -> Result<Plan> {
     check_forms(&plan)?;
     let plan = plan.sized(options.volume_size())?;
@@ -235,15 +235,15 @@ fn sized(plan: Plan, options: &Options) -> Result<Plan> {
     Ok(plan)
 }
 
-/// The plan with its loads scaled, and each phase's lines as they will run.
+/// The plan with its loads scaled, and the commands of each phase as they will be run.
 fn scaled(plan: &Plan, factor: f64) -> Result<(Plan, Vec<Vec<String>>)> {
     let lines = |phase: &workload::plan::Phase| phase.commands.iter().map(|line| scale::line(line, factor)).collect();
     let commands = plan.phases.iter().map(lines).collect::<Result<_>>()?;
     Ok((plan.scaled(factor), commands))
 }
 
-/// Measures what the path can do in the plan's first load, and the idle device; prints what follows
-/// from it.
+/// Measures the storage under the plan's first load, and the idle device; prints the resulting
+/// scale.
 fn measured(stage: &mut Real, plan: &Plan, given: Option<f64>, options: &Options) -> Result<(Scale, Span)> {
     let published = plan.published_iops.map_or(0.0, |iops| iops.0 as f64);
     let first = first_there(plan);
@@ -256,26 +256,25 @@ fn measured(stage: &mut Real, plan: &Plan, given: Option<f64>, options: &Options
         Some(factor) => (factor, None),
         None => {
             say(options, "measuring what this machine can do …\n");
-            // What the clients leave of it by their own pace is not known yet: that is scaled with
-            // the rest.
+            // Without the pace of the clients, which is scaled with the other figures.
             let unbound = plan.phases[0].specs.iter().map(|spec| workload::Spec { pace: None, ..spec.clone() });
             let (iops, _) = stage.measure(plan, &unbound.collect::<Vec<_>>(), MEASURE)?;
             if iops < 1.0 {
                 bail!("the storage did nothing for {} s; is the disk stuck?", MEASURE.as_secs_f64());
             }
-            // Three digits: enough, and the scaled figures stay readable.
+            // Three digits are enough, and keep the scaled figures readable.
             (plan.scale_most.unwrap_or(f64::INFINITY).min(rounded(iops / published)), Some(iops))
         }
     };
     let scaling = Scale { factor, published_iops: published, measured_iops: measured };
-    // A plan that runs as it stands has nothing to compare with.
+    // A plan without published figures has nothing to compare with.
     if let Some(line) = plan.published_iops.and_then(|_| text::scale(Some(scaling))) {
         say(options, &format!("{line}\n"));
     }
     Ok((scaling, idle))
 }
 
-/// To three significant digits.
+/// Rounds to three significant digits.
 fn rounded(factor: f64) -> f64 {
     let digits = 10f64.powf(2.0 - factor.log10().floor());
     (factor * digits).round() / digits
@@ -287,13 +286,13 @@ fn begun(plan: &Plan, started: u64, simulated: bool, options: &Options) -> Run {
     Run { identity: Identity { text: plan.text.clone(), seed: plan.seed, simulated, ..identity }, ..Run::default() }
 }
 
-/// What a plan comes to on its stage.
+/// A plan's run on its stage.
 struct Course {
-    /// What each workload uses: a LUN by its path, or a place as it was named.
+    /// The storage of each workload: the path of a LUN, or a place as it was named.
     places: Vec<run::RunPlace>,
-    /// Each phase's lines as they will run.
+    /// The commands of each phase as they will be run.
     commands: Vec<Vec<String>>,
-    /// How long the idle device takes for a request.
+    /// The latency of the idle device.
     idle: Span,
 }
 
@@ -334,8 +333,8 @@ fn play(
     answer(&recording.verdicts)
 }
 
-/// No means that something did not hold. What could not be said is no failure of the storage, and
-/// no pass either.
+/// The answer is no if a criterion failed. A criterion that cannot be judged is neither a failure
+/// of the storage nor a pass.
 pub(crate) fn answer(verdicts: &[Verdict]) -> Result<Answer> {
     match Standing::of(verdicts).outcome() {
         Some(Outcome::Fail) => Ok(Answer::No),
@@ -347,7 +346,7 @@ pub(crate) fn answer(verdicts: &[Verdict]) -> Result<Answer> {
     }
 }
 
-/// The volumes of a workload as the live view has them.
+/// The volumes of a workload in the live view.
 fn volume_names(plan: &Plan, load: &Workload) -> String {
     let first = &plan.volumes[load.volumes[0]].name;
     if load.volumes.len() == 1 { first.clone() } else { format!("{first} …") }
@@ -375,7 +374,7 @@ fn keep(run: Run, recording: &Recording, kept: Kept, options: &Options) -> Resul
     Ok(lines)
 }
 
-/// Writes a page into the folder of results, under a name that none there has yet; its path.
+/// Writes a page into the folder of results under a new name and returns its path.
 ///
 /// # Errors
 /// It cannot be written.
@@ -391,7 +390,7 @@ pub(crate) fn in_memory(kept: Option<(PathBuf, i64)>) -> Option<String> {
     kept.map(|(file, number)| format!("database  {} (run {number})", file.display()))
 }
 
-/// A name that no results have yet: runs may start in the same second.
+/// A name that no results have yet; runs may start in the same second.
 fn free_name(out: &Path, stamp: &str, ending: &str) -> String {
     let names = (1..).map(|number| match number {
         1 => format!("seawall-{stamp}"),
@@ -411,7 +410,7 @@ pub(crate) fn say(options: &Options, text: &str) {
         return;
     }
     for line in text.lines() {
-        // What fits keeps its columns.
+        // Lines that fit keep their columns.
         match text::width(line) <= REPORT_COLUMNS {
             true => terminal::line(line),
             false => text::wrap(line, REPORT_COLUMNS).iter().for_each(|part| terminal::line(part)),
@@ -421,21 +420,21 @@ pub(crate) fn say(options: &Options, text: &str) {
 
 /// The progress of filling the volumes.
 pub(crate) struct Filling {
-    /// Whether its rate is said at the end: where no bar showed it.
+    /// Whether its rate is printed at the end, because no bar showed it.
     shown: bool,
     bar: Progress,
     stop: interrupt::Stop,
 }
 
 impl Filling {
-    /// Of `all` bytes in `folder`, from now on.
+    /// Begins to fill `all` bytes in `folder`.
     pub(crate) fn new(options: &Options, folder: &Path, all: u64, stop: interrupt::Stop) -> Filling {
         say(options, &format!("filling {} in {}", Bytes(all), folder.display()));
         let live = Live::on(Stream::Out, options.quiet, format!("filling {}", folder.display()));
         Filling { shown: !options.quiet && !live.is_shown(), bar: Progress::new(live, all, Unit::Bytes), stop }
     }
 
-    /// All is filled.
+    /// Ends the display.
     pub(crate) fn end(&self) {
         let rate = self.bar.done() as f64 / self.bar.elapsed().as_secs_f64().max(1e-3);
         self.bar.clear();
@@ -472,7 +471,7 @@ fn factor(given: &str) -> Result<f64, String> {
     }
 }
 
-/// As administrators' commands read sizes, and plans: `1GB` is 10^9 bytes, rounded up to whole
+/// Parses a size as in administrators' commands and plans: `1GB` is 10^9 bytes, rounded up to whole
 /// blocks.
 pub fn size(given: &str) -> Result<Bytes, String> {
     let size = parse_space(given, PlanUnits::Decimal).ok();

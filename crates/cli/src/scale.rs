@@ -1,4 +1,4 @@
-//! The administrators' lines of a plan, with their limits multiplied by the plan's factors.
+//! Multiplies the limits in a plan's commands by the plan's factors.
 
 use anyhow::{Context as _, Result};
 use ontap::catalogue::{AdaptiveCommand, PolicyGroupCommand};
@@ -8,23 +8,23 @@ use ontap::value::{
 use ontap::{Command, Word};
 use workload::plan::unfold;
 
-/// What limits in lines are multiplied by.
+/// The factors for limits in commands.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Factors {
-    /// Operations and bytes a second.
+    /// For operations and bytes a second.
     pub rates: f64,
-    /// Latencies.
+    /// For latencies.
     pub latencies: f64,
 }
 
 impl From<f64> for Factors {
-    /// A device that does half as much takes twice as long.
+    /// A device with half the rate has twice the latency.
     fn from(rates: f64) -> Factors {
         Factors { rates, latencies: 1.0 / rates }
     }
 }
 
-/// The text of a limit multiplied by a factor.
+/// Multiplies the text of a limit by a factor.
 type Times = fn(&str, f64) -> Result<String, ValueError>;
 
 const LATENCY: &str = "expected-latency";
@@ -43,19 +43,19 @@ const ADAPTIVE: [(&str, Times); 5] = [
     (LATENCY, latency),
 ];
 
-/// The same line, which may stand for several, with every limit that it sets multiplied by its
-/// factor, rounded, at least 1, a latency in whole microseconds. With factors of 1 the line stays
-/// as it is written.
+/// The command, which may unfold to several, with every limit multiplied by its factor, rounded,
+/// and at least 1; latencies are in whole microseconds. With factors of 1 the line stays as
+/// written.
 ///
 /// # Errors
-/// The line is no command.
+/// The line is not a command.
 pub fn line(line: &str, factors: impl Into<Factors>) -> Result<String> {
     let factors = factors.into();
     let mut commands = Vec::new();
     for line in unfold(line) {
         commands.push(ontap::parse(&line).with_context(|| format!("command {line:?}"))?);
     }
-    // They differ in a number, as in names, and not in what they do.
+    // The unfolded commands differ only in a number, such as in names.
     let command = commands.swap_remove(0);
     let limits: &[(&str, Times)] = match command {
         _ if factors == 1.0.into() => return Ok(line.into()),
@@ -66,8 +66,8 @@ pub fn line(line: &str, factors: impl Into<Factors>) -> Result<String> {
     let mut words = Word::split(line).with_context(|| format!("command {line:?}"))?;
     for index in 1..words.len() {
         let Some(name) = words[index - 1].parameter().map(str::to_ascii_lowercase) else { continue };
-        // Parameters may be cut short as long as they stay unambiguous, and this one is: the line
-        // was read.
+        // Parameters may be abbreviated if they stay unambiguous, which is given here because the
+        // line was parsed.
         if let Some((limit, times)) = limits.iter().find(|(limit, _)| limit.starts_with(&name)) {
             let factor = if *limit == LATENCY { factors.latencies } else { factors.rates };
             words[index] = Word::plain(times(&words[index].text, factor)?);
@@ -98,13 +98,13 @@ fn minimum(given: &str, factor: f64) -> Result<String, ValueError> {
     Ok(AbsoluteMinimum(times(iops, factor)).to_string())
 }
 
-/// None stays none: it switches the burst off.
+/// Zero stays zero: it switches the burst off.
 fn burst(given: &str, factor: f64) -> Result<String, ValueError> {
     let Count(iops) = given.parse()?;
     Ok(if iops == 0 { given.into() } else { times(iops.into(), factor).to_string() })
 }
 
-/// None stays none.
+/// Zero stays zero.
 fn latency(given: &str, factor: f64) -> Result<String, ValueError> {
     let ExpectedLatency(nanos) = given.parse()?;
     let micros = (nanos as f64 * factor / 1000.0).round().max(1.0);
@@ -112,7 +112,7 @@ fn latency(given: &str, factor: f64) -> Result<String, ValueError> {
 }
 
 fn scaled(limits: ThroughputLimits, factor: f64) -> ThroughputLimits {
-    // Bytes in whole kilobytes, so that the line stays readable.
+    // Bytes are in whole kilobytes, so that the line stays readable.
     let bytes = |rate: u64| (times(rate, factor) / 1000).max(1) * 1000;
     ThroughputLimits {
         iops: limits.iops.map(|rate| times(rate, factor)),
@@ -169,7 +169,7 @@ mod tests {
         );
         let off = "qos policy-group modify p -burst-percent 0 -burst-iops 0";
         assert_eq!(line(off, 2.0).unwrap(), off);
-        // 1000 × 4.2 = 4200; the space that a rate counts and the block size are no limits.
+        // 1000 × 4.2 = 4200; the counted space and the block size are not limits.
         let create = "qos adaptive-policy-group create a -vserver s -expected-iops 1000 -peak-iops 3iops/gb \
                       -peak-iops-allocation allocated-space -absolute-min 75 -block-size 4K -peak-mode credits";
         assert_eq!(

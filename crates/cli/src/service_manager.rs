@@ -1,20 +1,20 @@
-//! What is reported to a service manager such as systemd, and what it hands over: listening sockets
-//! (`LISTEN_FDS`), and where to say how things stand (`NOTIFY_SOCKET`, see `sd_notify(3)`).
+//! The interface to a service manager such as systemd: listening sockets that it passes
+//! (`LISTEN_FDS`), and the socket for status reports (`NOTIFY_SOCKET`, see `sd_notify(3)`).
 
 use std::os::linux::net::SocketAddrExt as _;
 use std::os::unix::net::{SocketAddr, UnixDatagram};
 
-/// Says that the server is ready to serve.
+/// Reports that the server is ready.
 pub fn ready() {
     tell("READY=1");
 }
 
-/// Says that the server is about to end.
+/// Reports that the server is about to stop.
 pub fn stopping() {
     tell("STOPPING=1");
 }
 
-/// Nobody may be listening, and a server is none the worse for it.
+/// Errors are ignored: the server does not depend on a listener.
 fn tell(state: &str) {
     let Some(name) = std::env::var_os("NOTIFY_SOCKET") else { return };
     let name = name.to_string_lossy();

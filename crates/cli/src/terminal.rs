@@ -1,25 +1,25 @@
-//! Printing that survives a reader who left, for all commands: nothing of a run is lost for it, its
-//! folders are put away, and then the program ends as the system ends every program that writes to
-//! a pipe without a reader, by SIGPIPE. Output that cannot be written for another reason, such as a
-//! full disk, makes the command fail at its end.
+//! Printing for all commands that survives a closed pipe: the run is not lost, its folders are
+//! removed, and then the program ends by SIGPIPE, like any program that writes to a pipe without a
+//! reader. If output cannot be written for another reason, such as a full disk, the command fails
+//! at its end.
 //!
-//! Nothing else in this program prints: `println!` and `eprintln!` panic where these go on.
+//! Nothing else in this program prints: `println!` and `eprintln!` would panic on errors.
 
 use std::io::{Error, ErrorKind, Write, stderr, stdout};
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-/// The reader of the output is gone.
+/// Whether the reader of the output is gone.
 static LEFT: AtomicBool = AtomicBool::new(false);
-/// Why something could not be written to the standard output: the first reason.
+/// The first error of writing to standard output.
 static UNWRITTEN: OnceLock<Error> = OnceLock::new();
 
-/// Prints text as it is. When nobody reads any more there is nobody to tell.
+/// Prints text without changes; does nothing if the reader is gone.
 pub fn print(text: &str) {
     is_read(text);
 }
 
-/// Prints text, and tells whether it has a reader, for what would go on for ever.
+/// Prints text and returns whether it still has a reader, for endless output.
 pub fn is_read(text: &str) -> bool {
     match write(stdout().lock(), text) {
         Ok(()) => true,
@@ -32,7 +32,7 @@ pub fn is_read(text: &str) -> bool {
     }
 }
 
-/// The columns of the terminal that is printed to, where that is one.
+/// The columns of the terminal, if standard output is one.
 pub fn width() -> Option<usize> {
     terminal_size::terminal_size_of(stdout()).map(|(width, _)| usize::from(width.0))
 }
@@ -42,23 +42,23 @@ pub fn line(text: &str) {
     print(&format!("{text}\n"));
 }
 
-/// Prints text as it is on the standard error.
+/// Prints text without changes on standard error.
 pub fn aside(text: &str) {
-    // Nothing is left to say it on.
+    // There is no stream left to report this on.
     let _ = write(stderr().lock(), text);
 }
 
-/// Prints a line on the standard error, behind the program's name.
+/// Prints a line on standard error, with the program's name in front.
 pub fn complain(line: &str) {
     aside(&format!("seawall: {line}\n"));
 }
 
-/// Whether a reader left; the program's end is [`uring::signal::end_by_broken_pipe`] then.
+/// Whether the reader is gone; the program then ends by [`uring::signal::end_by_broken_pipe`].
 pub fn reader_left() -> bool {
     LEFT.load(Ordering::Relaxed)
 }
 
-/// Why some of the output is lost, where its reader has not left.
+/// The error that lost some of the output, if its reader is not gone.
 pub fn unwritten() -> Option<&'static Error> {
     UNWRITTEN.get()
 }

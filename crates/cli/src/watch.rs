@@ -1,5 +1,4 @@
-//! What a person sees while a run goes on: a frame redrawn in place on a terminal, plain lines
-//! anywhere else.
+//! What a user sees during a run: a frame redrawn in place on a terminal, plain lines otherwise.
 
 use crate::interrupt::Stop;
 use crate::live::{Live, Stream, forget};
@@ -12,7 +11,7 @@ use report::text;
 use stats::run::Run;
 use std::io::{Write, stdout};
 
-/// How wide a report in the terminal may be: what the figures are laid out for.
+/// Maximum width of a report in the terminal.
 pub const REPORT_COLUMNS: usize = 80;
 
 /// Shows a run, and stops it on request.
@@ -20,19 +19,19 @@ pub struct Watch {
     stop: Stop,
     live: Live,
     quiet: bool,
-    /// Plain lines say only what changed: a phase's heading once.
+    /// Number of announced phases: plain lines print a phase's heading once.
     announced: usize,
 }
 
 impl Watch {
-    /// For a run of these workloads.
+    /// A watch on a run of these workloads.
     pub fn new(stop: Stop, title: &str, workloads: &[(String, String)], quiet: bool) -> Watch {
         let mut live = Live::on(Stream::Out, quiet, title);
         live.state.workloads = workloads.iter().map(|(name, volume)| LiveWorkload::new(name, volume)).collect();
         Watch { stop, live, quiet, announced: 0 }
     }
 
-    /// Ends the live view: what follows is printed below it.
+    /// Ends the live view; later output is printed below it.
     pub fn finish(self) {}
 
     fn show(&mut self) {
@@ -52,7 +51,7 @@ impl Watch {
 }
 
 impl Watch {
-    /// A phase's heading and the limits in force.
+    /// Prints a phase's heading and the limits in force.
     fn announce(&self) {
         let LiveState { phase, phases, name, about, in_force, .. } = &self.live.state;
         for part in text::wrap(&format!("{phase}/{phases} {name}: {about}"), REPORT_COLUMNS) {
@@ -64,7 +63,7 @@ impl Watch {
     }
 }
 
-/// The plan's phases, for the view's count.
+/// A watch with the number of the plan's phases, which the view shows.
 pub struct Seen<'a> {
     pub watch: &'a mut Watch,
     pub phases: usize,
@@ -95,13 +94,13 @@ impl RunWatcher for Seen<'_> {
     }
 }
 
-/// Colour where it is wanted: where `stream` is a terminal, unless NO_COLOR says otherwise.
+/// Colours if `stream` is a terminal, unless NO_COLOR is set.
 pub fn paint(stream: Stream) -> Paint {
     let wanted = stream.is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
     if wanted { Paint::Ansi } else { Paint::Plain }
 }
 
-/// The size of the terminal behind a stream; 80 × 24 where there is none.
+/// The size of the terminal of a stream; 80 × 24 if there is none.
 pub fn size_of(stream: impl std::os::fd::AsFd) -> ScreenSize {
     terminal_size::terminal_size_of(stream).map_or(
         ScreenSize { columns: REPORT_COLUMNS, rows: 24 },

@@ -1,26 +1,26 @@
-//! The folder that a run makes for its pool, and its end.
+//! The folder that a run creates for its pool.
 
 use crate::terminal;
 use anyhow::{Context as _, Result, bail};
 use block::Bytes;
 use std::path::{Path, PathBuf};
 
-/// A folder that this run made. Unless it is kept, it is removed with all that is in it when this
-/// is dropped.
+/// A folder that this run created. Unless it is kept, it is removed with its contents on drop.
 #[derive(Debug)]
 pub struct Workspace {
     path: PathBuf,
     keep: bool,
 }
 
-/// Space to leave on the file system beside what a run takes: catalogue, journal, results.
+/// Space to leave free on the file system in addition to the run's data: catalogue, journal,
+/// results.
 const SLACK: Bytes = Bytes::mib(64);
 
 impl Workspace {
-    /// Makes the folder; `needed` bytes must be free where it is.
+    /// Creates the folder; `needed` bytes must be free on its file system.
     ///
     /// # Errors
-    /// It exists already, cannot be made, or has not enough room.
+    /// It exists already, cannot be created, or there is not enough space.
     pub fn make(path: PathBuf, needed: Bytes, keep: bool) -> Result<Workspace> {
         if path.exists() {
             bail!(
@@ -46,7 +46,7 @@ impl Workspace {
         Ok(Workspace { path, keep })
     }
 
-    /// Where it is.
+    /// Its path.
     pub fn path(&self) -> &Path {
         &self.path
     }

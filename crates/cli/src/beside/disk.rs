@@ -1,10 +1,10 @@
-//! What makes the server's disk the bottleneck.
+//! Makes the server's disk the bottleneck.
 //!
-//! A control group is the host's own way. Linux gives it a budget for each tenth of a second and
-//! lets what is used up wait for the next: a request goes at the disk's own speed or stands still,
-//! and its median says nothing of its mean. `delay` is a disk of its own whose every request takes
-//! as long, so many at a time, as disks do: memory behind nbdkit's filter, mounted like the
-//! database's volume.
+//! A control group is the standard means. Linux gives it a budget for each tenth of a second, and
+//! requests beyond the budget wait for the next one. So a request either runs at the disk's own
+//! speed or stalls, and the median of the latency is far from the mean. With `delay` the server has
+//! a disk of its own on which every request takes the same time, a few at once, as on real disks:
+//! memory behind nbdkit's filter, mounted like the database's volume.
 
 use super::mounted::{Made, Mounted};
 use super::tools::{command, pause};
@@ -22,21 +22,21 @@ use workload::plan::Bottleneck;
 const DELAY: &str = "2ms";
 const AT_ONCE: u32 = 12;
 
-/// The server's disk as it was made, for as long as this is there.
+/// The server's disk; the set-up is undone on drop.
 pub enum Disk {
-    /// As it is.
+    /// The disk without changes.
     Plain,
-    /// Held by a control group, as soon as it is known by how much.
+    /// Limited by a control group once the limit is known.
     Group(Option<Throttle>),
-    /// One of its own.
+    /// A disk of its own.
     Delayed(DelayedDisk),
 }
 
 impl Disk {
-    /// The disk below `folder`; with room for `size` where it is one of its own.
+    /// The disk below `folder`; a disk of its own has room for `size`.
     ///
     /// # Errors
-    /// It cannot be had here.
+    /// This machine cannot provide it.
     pub fn new(bottleneck: Bottleneck, folder: &Path, size: Bytes) -> Result<Disk> {
         Ok(match bottleneck {
             Bottleneck::None => Disk::Plain,
@@ -45,7 +45,7 @@ impl Disk {
         })
     }
 
-    /// Where the server's pool is to be, in a folder that is not there yet.
+    /// The folder for the server's pool, which does not exist yet.
     pub fn pool(&self, folder: &Path) -> PathBuf {
         match self {
             Disk::Delayed(disk) => disk.mounted.point().join("pool"),
@@ -53,11 +53,11 @@ impl Disk {
         }
     }
 
-    /// Holds it to a quarter of what it was measured to do, in operations a second; what it may do
-    /// then, where that is known.
+    /// Limits the disk to a quarter of the measured operations a second. Returns the limit if it is
+    /// known.
     ///
     /// # Errors
-    /// There are no control groups for that here.
+    /// This machine has no control groups for that.
     pub fn hold(&mut self, folder: &Path, measured: f64) -> Result<Option<f64>> {
         let Disk::Group(throttle) = self else { return Ok(None) };
         let iops = (measured / 4.0).round().max(1.0);
@@ -65,7 +65,7 @@ impl Disk {
         Ok(Some(iops))
     }
 
-    /// What it is, in words.
+    /// A description of the disk.
     pub fn says(&self) -> String {
         match self {
             Disk::Plain => "the server's disk was the host's own".into(),
@@ -81,18 +81,18 @@ impl Disk {
     }
 }
 
-/// Memory behind nbdkit, whose every request takes a while.
+/// Memory behind nbdkit, with a delay for every request.
 pub struct DelayedDisk {
     mounted: Mounted,
     nbdkit: Server,
 }
 
-/// nbdkit, which ends with this.
+/// nbdkit, which is ended on drop.
 struct Server(Child);
 
 impl Drop for Server {
     fn drop(&mut self) {
-        // It may have ended by itself.
+        // It may have exited already.
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
@@ -105,7 +105,7 @@ impl DelayedDisk {
         let socket = folder.join("socket");
         let mut nbdkit = command("nbdkit");
         nbdkit.args(["--foreground", "--threads", &AT_ONCE.to_string(), "--unix"]).arg(&socket);
-        // In memory, taken as it is written: a disk below would have times of its own.
+        // In memory, allocated as it is written: a disk would add latencies of its own.
         nbdkit.args(["--filter=delay", "memory", &size.0.next_multiple_of(1 << 20).to_string()]);
         nbdkit.args([format!("rdelay={DELAY}"), format!("wdelay={DELAY}")]).stdout(Stdio::null()).stderr(Stdio::null());
         let mut nbdkit = Server(nbdkit.spawn().context("nbdkit")?);
@@ -119,17 +119,17 @@ impl DelayedDisk {
         Ok(DelayedDisk { mounted, nbdkit })
     }
 
-    /// Whether it is still served.
+    /// Whether nbdkit is still running.
     pub fn is_there(&mut self) -> bool {
         matches!(self.nbdkit.0.try_wait(), Ok(None))
     }
 }
 
-/// A control group of this process, by which what it reads from and writes to a device is held.
-/// With this it is left and removed.
+/// A control group of this process that limits its reads from and writes to a device. On drop the
+/// process leaves it and it is removed.
 pub struct Throttle {
     group: PathBuf,
-    /// Where this process was before.
+    /// The group in which this process was before.
     before: PathBuf,
     iops: u64,
 }
@@ -174,7 +174,7 @@ impl Throttle {
 impl Drop for Throttle {
     fn drop(&mut self) {
         let _ = fs::write(self.before.join("cgroup.procs"), std::process::id().to_string());
-        // A process that just ended may still be in it.
+        // A process that has just ended may still be in it.
         for _ in 0..100 {
             if fs::remove_dir(&self.group).is_ok() {
                 return;
@@ -184,14 +184,14 @@ impl Drop for Throttle {
     }
 }
 
-/// The whole disk below a folder, as control groups name it: `254:0`.
+/// The whole disk below a folder, in the notation of control groups: `254:0`.
 fn device_of(folder: &Path) -> Result<String> {
     let (major, minor) = major_minor(fs::metadata(folder)?.dev());
     let sys = PathBuf::from(format!("/sys/dev/block/{major}:{minor}"));
     if !sys.exists() {
         bail!("bottleneck \"cgroup\": {} is on no disk of this host; name another --dir", folder.display());
     }
-    // Of a partition the disk is held.
+    // For a partition the limit is on its disk.
     let whole = if sys.join("partition").exists() { sys.canonicalize()?.join("..") } else { sys };
     Ok(fs::read_to_string(whole.join("dev"))?.trim().to_owned())
 }

@@ -1,5 +1,6 @@
-//! An NBD export as a file system of this host: `nbdfuse` shows it as a file, a loop device past
-//! the page cache is on that, ext4 on the device. All of it is taken down with this.
+//! An NBD export mounted as a file system of this host: `nbdfuse` shows the export as a file, a
+//! loop device with direct I/O uses that file, and ext4 is on the device. Everything is undone on
+//! drop.
 //!
 //! ```text
 //!   folder/point ── ext4 ── /dev/loopN (direct) ── folder/shown/nbd ── nbdfuse ── the export
@@ -19,24 +20,24 @@ pub struct Mounted {
     is_mounted: bool,
 }
 
-/// What file system is made.
+/// Which file system to create.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Made {
-    /// As the host makes it.
+    /// With the host's defaults.
     Usual,
-    /// Without a journal: what is on it is gone after the run in any case.
+    /// Without a journal; its contents are discarded after the run anyway.
     Bare,
 }
 
-/// So often a program that is to end or to be ready is looked at, 10 ms apart.
+/// How often to check whether a program has ended or is ready, 10 ms apart.
 const LOOKS: u32 = 1000;
 
 impl Mounted {
-    /// Mounts the export of that URI below `folder`; with a file system of its own first where it
-    /// is to be made.
+    /// Mounts the export at that URI below `folder`, after creating a file system on it if `make`
+    /// says so.
     ///
     /// # Errors
-    /// Something of it cannot be had here. What was made until then is gone.
+    /// A step failed; the earlier steps are undone.
     pub fn new(uri: &str, folder: &Path, make: Option<Made>) -> Result<Mounted> {
         let shown = folder.join("shown");
         for path in [&shown, &folder.join("point")] {
@@ -79,13 +80,14 @@ impl Mounted {
         Ok(())
     }
 
-    /// Where it is mounted.
+    /// The mount point.
     pub fn point(&self) -> PathBuf {
         self.folder.join("point")
     }
 
     fn take_down(&mut self) -> Result<()> {
-        // Who has a file there may be about to end, as a server is that just said it has.
+        // A process with an open file there may be about to exit, such as a server that has just
+        // reported its end.
         let mut last = Ok(String::new());
         for _ in 0..LOOKS {
             if !self.is_mounted {
@@ -99,7 +101,7 @@ impl Mounted {
         if let Some(device) = self.device.take() {
             run(command("losetup").arg("--detach").arg(device))?;
         }
-        // The device lets go of the file a little later, and nbdfuse ends when nobody shows it.
+        // The device closes the file a little later, and nbdfuse exits after it is unmounted.
         let mut is_shown = true;
         for _ in 0..LOOKS {
             if self.nbdfuse.try_wait()?.is_some() {

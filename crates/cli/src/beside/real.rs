@@ -1,16 +1,16 @@
-//! The database for real: PostgreSQL in an ext4 on a volume of the run's own server, and the other
-//! workloads as that server's clients.
+//! The database on real storage: PostgreSQL on ext4 on a volume of the run's own server, and the
+//! other workloads as clients of that server.
 //!
 //! ```text
 //!   users ── PostgreSQL ── ext4 ── loop ── nbdfuse ─┐ NBD
 //!                                     other loads ──┴── server: gate ── volumes' files ── the disk
 //! ```
-//! Setup leaves the database stopped, all of it on the volume, in a snapshot. Each turn restores
-//! that and starts from a cold cache. Users warm up alone; the others begin a second before the
-//! window, so that all arms are measured with the same cache.
+//! Setup leaves the database stopped, with all of it on the volume and in a snapshot. Each turn
+//! restores the snapshot and starts with a cold cache. The users warm up alone; the other workloads
+//! begin a second before the window, so that all arms are measured with the same cache.
 //!
-//! Where the plan says what its database's requests take alone, a turn that does not count tells
-//! what they take here, and latencies in policies go with that.
+//! If the plan has the latency of the database's requests without other load, an extra turn
+//! measures it here, and latencies in policies are scaled by the ratio.
 
 use super::disk::Disk;
 use super::mounted::{Made, Mounted};
@@ -34,14 +34,14 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use workload::Spec;
 use workload::plan::DatabasePlan;
 
-/// What setup leaves.
+/// The snapshot that setup makes.
 const SNAPSHOT: &str = "loaded";
 /// How long the disk is measured.
 const MEASURE: Span = Span::from_secs(3);
-/// Products; the tables of fixed size follow from it.
+/// Number of products; it determines the size of the fixed tables.
 const PRODUCTS: u64 = 1000;
 
-/// The server, the database's way to it, and what the disk is.
+/// The server, the mounted volume of the database, and the disk.
 pub struct Real {
     stage: stage::real::Real,
     users: UserPlan,
@@ -51,30 +51,30 @@ pub struct Real {
     volume: String,
     export: String,
     silent: Vec<Spec>,
-    /// Where the volume is mounted: the database's account may go there, whatever the pool's folder
-    /// is in.
+    /// The mount point of the volume, which the database's account can reach wherever the pool's
+    /// folder is.
     point: Workspace,
     size: u64,
     factors: Factors,
-    /// What a request of the database took alone, where it was measured.
+    /// The latency of a database request without other load, if it was measured.
     alone: Option<Span>,
     stop: Stop,
-    // What is below goes last, in this order.
+    // The fields below are dropped last, in this order.
     pool: PathBuf,
     disk: Disk,
     workspace: Workspace,
 }
 
 impl Real {
-    /// Where its pool lies.
+    /// The folder of its pool.
     pub fn folder(&self) -> &Path {
         &self.pool
     }
 
-    /// Makes disk, pool, server and volumes, and the database on its volume.
+    /// Creates the disk, pool, server and volumes, and the database on its volume.
     ///
     /// # Errors
-    /// Whatever kept it from being ready.
+    /// A step failed.
     pub fn start(of: &DatabasePlan, options: &Options, real: &RealOptions) -> Result<Real> {
         let (plan, database) = (&of.plan, &of.database);
         let stop = interrupt::watch()?;
@@ -83,7 +83,7 @@ impl Real {
         let folder = real.dir.clone().unwrap_or_else(|| format!("seawall-pool-{}", stamp(now_unix_ms())).into());
         let workspace = Workspace::make(folder, Bytes(needed), real.keep)?;
         let folder = std::path::absolute(workspace.path())?;
-        // A half more: what a snapshot keeps, and the file system's own.
+        // Half as much again, for the snapshot and the file system's own data.
         let disk = Disk::new(database.bottleneck, &folder, Bytes(needed + needed / 2))?;
         let pool = disk.pool(&folder);
         std::fs::create_dir(&pool).with_context(|| pool.display().to_string())?;
@@ -121,7 +121,7 @@ impl Real {
         Ok(field)
     }
 
-    /// Makes the database and its snapshot.
+    /// Creates the database and its snapshot.
     fn set_up(&mut self, scale: f64, options: &Options) -> Result<()> {
         say(options, &format!("making the database, scale {scale} …"));
         let started = self.begin(Some(Made::Usual))?;
@@ -140,7 +140,7 @@ impl Real {
         Ok(())
     }
 
-    /// Measures the disk and holds it; what limits in commands are multiplied by follows.
+    /// Measures and limits the disk, and derives the factors for limits in commands.
     fn hold(&mut self, of: &DatabasePlan, options: &Options) -> Result<()> {
         let specs: Vec<Spec> = of.plan.workloads.iter().map(|load| load.spec.clone()).collect();
         let (measured, _) = self.stage.measure(&of.plan, &specs, MEASURE)?;
@@ -165,7 +165,7 @@ impl Real {
         Ok(())
     }
 
-    /// The database, started on its volume.
+    /// Starts the database on its volume.
     fn begin(&mut self, make: Option<Made>) -> Result<Started> {
         let mounted = Mounted::new(&self.export, self.point.path(), make)?;
         let folder = mounted.point().join("pg");
@@ -174,7 +174,7 @@ impl Real {
         Ok(Started { database, _mounted: mounted })
     }
 
-    /// Restores the volume as setup left it.
+    /// Restores the volume from the snapshot.
     fn restore(&mut self) -> Result<()> {
         let (svm, volume) = (self.svm.clone(), self.volume.clone());
         let line = format!("volume snapshot restore -vserver {svm} -volume {volume} -snapshot {SNAPSHOT} -force");
@@ -182,7 +182,7 @@ impl Real {
         Ok(())
     }
 
-    /// Lets the users work on data as setup left them, and beside them the other workloads.
+    /// Plays the users on the data that setup left, beside the other workloads.
     fn work(&mut self, specs: &[Spec], seed: u64) -> Result<(Ledger, Seen)> {
         self.restore()?;
         let started = self.begin(None)?;
@@ -217,7 +217,7 @@ impl Real {
         Ok((ledger, seen?))
     }
 
-    /// Lets the others work beside the users, who say when their window begins.
+    /// Plays the other workloads beside the users, who signal the start of their window.
     fn beside(&mut self, specs: &[Spec], window: Span, began: &Receiver<Time>) -> Result<Seen> {
         let from = loop {
             self.stage.run(self.now() + Span::from_millis(100))?;
@@ -240,22 +240,22 @@ impl Real {
             (seen.advice, now) = (second.advice, until);
         }
         self.stage.reshape_all(&self.silent)?;
-        // What is under way ends before anything is restored.
+        // Requests in flight complete before anything is restored.
         self.stage.run(self.now() + Span::SECOND)?;
         Ok(seen)
     }
 }
 
-/// What the server saw in a turn's window.
+/// What the server measured in the window of a turn.
 #[derive(Default)]
 struct Seen {
     others: Vec<Others>,
     advice: String,
-    /// What its disk took for requests, the database's and the others'.
+    /// Latencies of its disk, for requests of the database and of the others.
     device: Histogram,
 }
 
-/// What users do in each turn; what they draw from is known when the database is there.
+/// What users do in each turn; the ranges they draw from are known once the database exists.
 fn users(of: &DatabasePlan) -> UserPlan {
     let database = &of.database;
     UserPlan {
@@ -273,13 +273,13 @@ fn users(of: &DatabasePlan) -> UserPlan {
     }
 }
 
-/// A database on its mounted volume. It ends before that is taken down.
+/// A database on its mounted volume. It is stopped before the volume is unmounted.
 struct Started {
     database: Database,
     _mounted: Mounted,
 }
 
-/// Tells when the window begins, and ends the users' work where a stop is asked for.
+/// Signals the start of the window, and ends the users' work if a stop is requested.
 struct Watch<'a> {
     stop: &'a Stop,
     began: Option<Sender<Time>>,
@@ -288,7 +288,7 @@ struct Watch<'a> {
 impl PointWatcher for Watch<'_> {
     fn second(&mut self, ledger: &Ledger, _seconds: usize, _working: u32) -> bool {
         if let Some(began) = self.began.take() {
-            // Nobody listens any more where the others failed.
+            // The receiver is gone if the other workloads failed.
             let _ = began.send(ledger.from());
         }
         !self.stop.is_asked()

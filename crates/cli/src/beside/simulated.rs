@@ -1,5 +1,5 @@
-//! The database in virtual time: users' pages and commits against the server's model, beside the
-//! plan's workloads.
+//! The database in virtual time: the users' page accesses and commits on the server's model, beside
+//! the plan's workloads.
 //!
 //! ```text
 //!   Shopping ─┐
@@ -20,7 +20,7 @@ use stage::silent;
 use workload::Spec;
 use workload::plan::DatabasePlan;
 
-/// The server's model, the other workloads, and what the users are.
+/// The server's model, the other workloads and the users.
 pub struct Simulated {
     stage: stage::simulated::Simulated,
     shop: Shop,
@@ -33,7 +33,7 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// Makes the plan's volumes over the plan's device.
+    /// Creates the plan's volumes on the plan's device.
     ///
     /// # Errors
     /// The plan names no device, or its volume has no room for the database.
@@ -105,7 +105,7 @@ impl Field for Simulated {
         }
         let ledger = users.finish(now);
         self.stage.reshape_all(&self.silent)?;
-        // What is under way ends before the next turn.
+        // Requests in flight complete before the next turn.
         self.stage.run(now + Span::SECOND)?;
         Ok(Played { ledger, others, advice })
     }

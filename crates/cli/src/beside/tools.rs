@@ -1,4 +1,4 @@
-//! Other programs that a run of a database takes, and whether they are there.
+//! Other programs that a run of a database needs, and checks that they are installed.
 
 use anyhow::{Context as _, Result, bail};
 use database::{Private, StopSignal};
@@ -6,13 +6,13 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use workload::plan::{Bottleneck, DatabasePlan};
 
-/// Folders that are looked into beside `PATH`: some programs lie where only root looks.
+/// Folders to search besides `PATH`: some programs are only in root's path.
 const BESIDE: [&str; 2] = ["/usr/sbin", "/sbin"];
 
-/// Whether all is there that a run takes.
+/// Checks that all programs for a run are installed.
 ///
 /// # Errors
-/// What is missing, in one line.
+/// A program is missing; one line with its name.
 pub fn all_there(plan: &DatabasePlan) -> Result<()> {
     let skipped = "cannot say: the run was skipped";
     let is_root = std::fs::metadata("/proc/self").is_ok_and(|about| std::os::unix::fs::MetadataExt::uid(&about) == 0);
@@ -36,14 +36,14 @@ pub fn all_there(plan: &DatabasePlan) -> Result<()> {
     Ok(())
 }
 
-/// Where a program lies.
+/// The path of a program.
 fn found(program: &str) -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let folders: Vec<PathBuf> = std::env::split_paths(&path).chain(BESIDE.map(PathBuf::from)).collect();
     folders.into_iter().map(|folder| folder.join(program)).find(|file| file.is_file())
 }
 
-/// A program that does not hear the terminal's Ctrl-C: it is ended when this says so.
+/// A program that does not receive the terminal's Ctrl-C; this process ends it.
 pub fn command(program: &str) -> Command {
     use std::os::unix::process::CommandExt as _;
     let mut command = Command::new(found(program).unwrap_or_else(|| program.into()));
@@ -51,10 +51,10 @@ pub fn command(program: &str) -> Command {
     command
 }
 
-/// Runs a program to its end; what it printed.
+/// Runs a program to its end and returns what it printed.
 ///
 /// # Errors
-/// It failed; the last line of what it said.
+/// It failed; the error is the last line of its output.
 pub fn run(command: &mut Command) -> Result<String> {
     let name = Path::new(command.get_program()).file_name().unwrap_or_default().to_string_lossy().into_owned();
     let ended = command.output().with_context(|| name.clone())?;
@@ -65,7 +65,7 @@ pub fn run(command: &mut Command) -> Result<String> {
     bail!("{name}: {}", said.lines().last().unwrap_or("failed"))
 }
 
-/// Waits a little, for a program that tells nobody when it is ready.
+/// Waits briefly, for a program that does not signal when it is ready.
 pub fn pause() {
     StopSignal::default().wait(block::Span::from_millis(10));
 }

@@ -1,4 +1,4 @@
-//! What was named as a target, looked at.
+//! Examines the target that was named.
 
 use anyhow::{Result, anyhow};
 use block::Bytes;
@@ -10,24 +10,24 @@ use storage::{Intent, Permit, Place, major_minor};
 /// A target that can be read.
 #[derive(Clone, Debug)]
 pub struct Aimed {
-    /// Where.
+    /// Its place.
     pub place: Place,
-    /// How large.
+    /// Its size.
     pub size: Bytes,
 }
 
-/// What was named, if it is there and may be read.
+/// The named target, if it exists and can be read.
 ///
 /// # Errors
-/// It is not, in one line.
+/// It does not exist or cannot be read; one line.
 pub fn aim(named: &str) -> Result<Aimed> {
     let place = Place::parse(named).map_err(|line| anyhow!("{line}"))?;
     let permit = Permit::ask(&place, Intent::Read).map_err(|error| anyhow!("{error}"))?;
     Ok(Aimed { size: permit.size(), place })
 }
 
-/// Where the system tells of the device under a path; a partition's is that of its disk. `None`
-/// where there is no device.
+/// The folder in sysfs of the device below a path; for a partition, that of its disk. `None` if
+/// there is no device.
 pub fn device_of(path: &Path) -> Option<PathBuf> {
     let about = fs::metadata(path).ok()?;
     let device = if about.file_type().is_block_device() { about.rdev() } else { about.dev() };
@@ -36,7 +36,7 @@ pub fn device_of(path: &Path) -> Option<PathBuf> {
     if folder.join("partition").exists() { folder.parent().map(Path::to_owned) } else { Some(folder) }
 }
 
-/// Whether a path is on a device that does not turn, as far as the system tells.
+/// Whether a path is on a device without rotating media, as far as the system reports.
 pub fn on_flash(path: &Path) -> bool {
     let turns = device_of(path).and_then(|device| fs::read_to_string(device.join("queue/rotational")).ok());
     turns.is_some_and(|turns| turns.trim() == "0")

@@ -1,32 +1,31 @@
-//! What the kernel counts of this program and this machine: bytes that storage gave, and processor
-//! time.
+//! The kernel's counters for this program and machine: bytes read from storage, and processor time.
 
 use stats::kernel;
 use stats::run::CpuTimes;
 use std::fs;
 
-/// The counters at a moment.
+/// The counters at one moment.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Counters {
-    /// Bytes that this program's reads fetched from storage.
+    /// Bytes that this program has read from storage.
     fetched: Option<u64>,
-    /// All processors' time.
+    /// Time of all processors.
     cpu: Option<CpuTimes>,
 }
 
 impl Counters {
-    /// Now.
+    /// The current counters.
     pub fn now() -> Counters {
         let read = |path| fs::read_to_string(path).unwrap_or_default();
         Counters { fetched: fetched(&read("/proc/self/io")), cpu: kernel::cpu_times(&read("/proc/stat")) }
     }
 
-    /// Bytes that this program's reads fetched from storage since.
+    /// Bytes that this program has read from storage since `before`.
     pub fn fetched_since(&self, before: &Counters) -> Option<u64> {
         Some(self.fetched?.saturating_sub(before.fetched?))
     }
 
-    /// The part of all processors' time that was used since.
+    /// The share of all processors' time that was used since `before`.
     pub fn cpu_busy_since(&self, before: &Counters) -> Option<f64> {
         let cpu = self.cpu?.since(&before.cpu?);
         let (idle, passed) = ((cpu.idle + cpu.iowait).as_secs_f64(), cpu.total().as_secs_f64());
@@ -34,7 +33,7 @@ impl Counters {
     }
 }
 
-/// `read_bytes` of `/proc/self/io`: what was fetched from below the page cache.
+/// `read_bytes` of `/proc/self/io`: bytes read from below the page cache.
 fn fetched(io: &str) -> Option<u64> {
     io.lines().find_map(|line| line.strip_prefix("read_bytes:"))?.trim().parse().ok()
 }
@@ -43,7 +42,7 @@ fn fetched(io: &str) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// 100 ticks later of which 25 were idle: 75 % busy.
+    /// 100 ticks later, 25 of them idle: 75 % busy.
     #[test]
     fn the_kernels_lines_are_read() {
         assert_eq!(fetched("rchar: 7\nread_bytes: 4096\nwrite_bytes: 0\n"), Some(4096));

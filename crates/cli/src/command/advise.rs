@@ -15,11 +15,10 @@ use std::path::{Path, PathBuf};
 
 /// Work out the adaptive policy that protects a database
 ///
-/// From the IOPS that it needs and the space that it uses, or from a recording of it: the published
-/// rule, and the one that leaves every burst of writes time to be written, with the command lines
-/// that create the policy and attach it, and what its floor and ceiling are as the used space
-/// grows. Exit code 0: the policy does what is asked; 1: a warning says why it may not; 2: there is
-/// nothing to go by.
+/// From the IOPS and the space that the database needs, or from a recording of it: the published
+/// rule, and a safer one that leaves enough time to write every burst. Prints the commands that
+/// create the policy and attach it, and its floor and ceiling as the used space grows. Exit code 0:
+/// the policy meets the need; 1: a warning says why it may not; 2: there is not enough to go by.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 #[command(group(clap::ArgGroup::new("from").args(["iops", "global_references", "recording"]).required(true)))]
@@ -32,7 +31,7 @@ seawall advise cache --recording PATH [OPTIONS]")]
 pub struct Advise {
     #[command(subcommand)]
     of: Option<Of>,
-    /// Total IOPS that the database needs, as a ramp asks them
+    /// Total IOPS that the database needs, as a ramp counts them
     ///
     /// 75000, or 75k; 1.5M is a million and a half.
     #[arg(long, value_name = "N", value_parser = amount::count)]
@@ -49,18 +48,18 @@ pub struct Advise {
     /// Which workload of a results database; may be given several times [default: all]
     #[arg(long, value_name = "NAME", requires = "recording", conflicts_with_all = ["iops", "global_references"])]
     workload: Vec<String>,
-    /// What of a recording is required: its 95th percentile or its peak, of means over a write
+    /// The required rate of a recording: its 95th percentile or its peak, of means over a write
     /// cycle
     #[arg(long, value_name = "WHAT", default_value = "p95", value_parser = ["p95", "peak"], requires = "recording", conflicts_with_all = ["iops", "global_references"])]
     demand: String,
     /// Used space: TB, or with a unit (500GB, 64MiB) [default: the recording's]
     #[arg(long, value_name = "SPACE", value_parser = amount::space, required_unless_present = "recording")]
     used_space: Option<Bytes>,
-    /// Within which a burst has to be written, in seconds
+    /// Time in which a burst has to be written, in seconds
     #[arg(long, value_name = "S", default_value_t = 45)]
     cycle_limit: u64,
-    /// Volumes that the policy is attached to: an absolute minimum counts for each [default: the
-    /// recording's, else 1]
+    /// Number of volumes that the policy is attached to: an absolute minimum counts for each
+    /// [default: the recording's, else 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     volumes: Option<u64>,
     /// Name of the policy group
@@ -69,7 +68,7 @@ pub struct Advise {
     /// The SVM
     #[arg(long, value_name = "NAME", default_value = "svm01")]
     vserver: String,
-    /// The volumes to attach it to, by name or pattern; without, no line attaches it
+    /// The volumes to attach it to, by name or pattern [default: no command attaches it]
     #[arg(long, value_name = "NAME")]
     volume: Option<String>,
     /// Write the advice with its chart as an HTML page
@@ -77,12 +76,12 @@ pub struct Advise {
     page: Option<PathBuf>,
 }
 
-/// The part of a database's operations that the rules take for reads.
+/// The percentage of a database's operations that the rules take to be reads.
 const READS_PERCENT: u64 = 75;
-/// So many less are chance, and the second that a recording ends in.
+/// Up to this many percentage points below are noise, or due to the last, incomplete second.
 const READS_CHANCE: u64 = 5;
 
-/// What else is advised of.
+/// Other kinds of advice.
 #[derive(clap::Subcommand)]
 enum Of {
     Cache(cache::AdviseCache),
@@ -103,7 +102,7 @@ impl Advise {
         let answer = if warnings.is_empty() { Answer::Yes } else { Answer::No };
         wrapped(&about);
         terminal::print(&advice_text(&advice));
-        // What suffices lets a burst be written in time, too.
+        // A sufficient group also lets a burst be written in time.
         wrapped(&built_in(advice.safe.at(need.used).0, need.used));
         for warning in &warnings {
             wrapped(&format!("warning: {warning}"));
@@ -125,8 +124,7 @@ impl Advise {
         Ok(answer)
     }
 
-    /// What has to be protected, where that is from, what is doubtful about it, and on how many
-    /// volumes it is.
+    /// The need, its source, warnings about it, and the number of volumes.
     fn need(&self) -> Result<(PolicyNeed, String, Vec<String>, Option<u64>)> {
         let cycle_limit = Span::from_secs(self.cycle_limit);
         let Some(path) = &self.recording else {
@@ -168,7 +166,7 @@ impl Advise {
     }
 }
 
-/// The smallest built-in policy group that suffices for so many IOPS, in a sentence.
+/// The smallest built-in policy group that suffices for `iops`, in a sentence.
 fn built_in(iops: u64, used: Bytes) -> String {
     let size = qos::Size { allocated: used, used };
     let (group, found) = qos::smallest_built_in(Iops(iops), size, qos::Units::Decimal);
@@ -203,7 +201,7 @@ mod tests {
     use super::*;
     use ramp::TB;
 
-    /// 5 TB under performance have 10 240, under extreme 30 720.
+    /// 5 TB have 10 240 IOPS with `performance`, and 30 720 with `extreme`.
     #[test]
     fn the_smallest_built_in_group_is_named() {
         let said = |iops| built_in(iops, Bytes(5 * TB));
@@ -211,14 +209,14 @@ mod tests {
         assert!(said(75_000).starts_with("No built-in policy group suffices: extreme, the largest, has 30720 IOPS on"));
     }
 
-    /// The lines are taken by the server's own administration, and the floor that follows is the
-    /// advised one: 17 917 IOPS/TB on 5 TB, 89 585.
+    /// The server's administration accepts the commands, and the resulting floor is the advised
+    /// one: 17 917 IOPS/TB on 5 TB, 89 585.
     #[test]
     fn the_lines_set_the_floor_that_was_advised() {
         let need = PolicyNeed { iops: 75_000, used: Bytes(5 * TB), cycle_limit: Span::from_secs(45) };
         let advice = Advice::on(need).unwrap();
         let mut administration = admin::Administration::new(qos::RegistrySettings::default());
-        // The LUN, and files of clients beside it.
+        // The LUN and files of clients.
         let used = |_| 2_500_000_000_000;
         let mut run = |line: &str| administration.execute(line, block::Time::ZERO, &used).map(|_| ()).unwrap();
         run("vserver create -vserver epic");

@@ -12,7 +12,7 @@ use workload::plan::{Device, DeviceFigure};
 /// List, show and draw the arrays that can be simulated
 ///
 /// seawall simulate takes each by its name: --array NAME for a plan, --device NAME for a classic
-/// tool. An array of one's own is a file like those that show prints.
+/// tool. Your own array is a file like those that show prints.
 #[derive(clap::Args)]
 pub struct Arrays {
     #[command(subcommand)]
@@ -21,23 +21,23 @@ pub struct Arrays {
 
 #[derive(clap::Subcommand)]
 enum Act {
-    /// List them, a line each
+    /// List the arrays, one on each line
     List,
-    /// Show what one is made of, each figure with its source
+    /// Show the parts of an array, each figure with its source
     Show {
         /// An array of the list, or a file with a table `device`
         #[arg(value_name = "NAME|FILE")]
         array: String,
-        /// Print the file instead, to begin one's own from
+        /// Print the file instead, as a template for your own array
         #[arg(long)]
         toml: bool,
     },
-    /// Draw one as SVG
+    /// Draw an array as SVG
     Diagram {
         /// An array of the list, or a file with a table `device`
         #[arg(value_name = "NAME|FILE")]
         array: String,
-        /// The drawing; - is the standard output
+        /// The file for the drawing; - is standard output
         #[arg(short, long, value_name = "FILE", default_value = "array.svg")]
         output: PathBuf,
     },
@@ -82,7 +82,7 @@ fn list() -> Result<()> {
     Ok(())
 }
 
-/// What stands in a device: its stages, or itself where it has none.
+/// The stages of a device, or the device itself if it has none.
 fn stages(device: &Device) -> &[Device] {
     match device.stages.as_slice() {
         [] => std::slice::from_ref(device),
@@ -113,7 +113,7 @@ fn shown(device: &Device) -> String {
     out
 }
 
-/// A figure; digits of large counts stand in groups.
+/// A figure as text, with the digits of large counts in groups.
 fn said(figure: DeviceFigure) -> String {
     match figure {
         DeviceFigure::Count(count) => text::thousands(count),
@@ -121,7 +121,7 @@ fn said(figure: DeviceFigure) -> String {
     }
 }
 
-/// The boxes of the drawing. A RAID's members stand behind each other in the box that follows it.
+/// The boxes of the drawing. The members of a RAID are stacked in the box after it.
 fn parts(device: &Device) -> Vec<Part> {
     let mut copies = 1;
     let mut parts = Vec::new();

@@ -1,4 +1,4 @@
-//! `seawall calibrate`: a model of one's own storage, fitted to recordings of it.
+//! `seawall calibrate`: a model of your own storage, fitted to recordings of it.
 
 mod ladder;
 mod recordings;
@@ -53,7 +53,7 @@ pub struct Calibrate {
     /// The file of the array
     #[arg(short, long, value_name = "FILE", default_value = "calibrated.toml")]
     output: PathBuf,
-    /// Where the page goes
+    /// The folder for the page
     #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
 }

@@ -1,33 +1,32 @@
-//! `seawall check`: whether a pool is as it should be, and what to do if it is not.
+//! `seawall check`: checks and repairs a pool.
 
 use crate::{Answer, terminal};
 use anyhow::{Result, bail};
 use std::path::PathBuf;
 use store::{Checked, RepairSettings};
 
-/// Check a pool that nobody serves
+/// Check a pool that is not being served
 ///
-/// Reads its settings, its catalogue and its maps, and names what is wrong; the data itself has no
-/// checksums and is not read. Nothing is written without --repair. Exit code 1 if something is
+/// Reads its settings, its catalogue and its maps, and reports what is wrong; the data itself has
+/// no checksums and is not read. Nothing is written without --repair. Exit code 1 if something is
 /// wrong.
 #[derive(clap::Args)]
 pub struct Check {
     /// The pool's folder
     #[arg(value_name = "POOL")]
     pool: PathBuf,
-    /// Mend what can be mended; what is lost reads as zeroes afterwards, and is named
+    /// Repair what can be repaired; what is lost reads as zeroes afterwards, and is listed
     #[arg(long, requires = "copy")]
     repair: bool,
-    /// Where a repair first puts a copy of all it may write over: a folder that does not exist yet
+    /// Folder for a copy of everything that a repair may overwrite; must not exist yet
     #[arg(long, value_name = "DIR", requires = "repair")]
     copy: Option<PathBuf>,
-    /// Let a repair lose this, by the name that the check gives it: a LUN of which nothing is left
-    /// is made anew, all zeroes, and data that the catalogue does not name goes, by its number; may
-    /// be given several times
+    /// Let a repair give this up, by the name that the check prints: a lost LUN is created anew
+    /// with all zeroes; data that the catalogue does not name is removed, by its number; may be
+    /// given several times
     #[arg(long, value_name = "NAME", requires = "repair")]
     give_up: Vec<String>,
-    /// Let a repair go on with the catalogue that is there, though the data belongs to another
-    /// edition of it
+    /// Let a repair use the existing catalogue although the data belongs to another edition of it
     #[arg(long, requires = "repair")]
     take_catalogue: bool,
 }
@@ -54,7 +53,7 @@ impl Check {
         let pool = self.pool.display();
         let mut wrong: Vec<String> = checked.troubles.iter().map(ToString::to_string).collect();
         if wrong.is_empty() {
-            // The rules of names and policies are the server's.
+            // The server has the rules of names and policies.
             wrong.extend(server::check_catalogue(&checked.contents).err());
         }
         wrong.iter().for_each(|line| terminal::line(line));

@@ -1,4 +1,4 @@
-//! `seawall demo`: the main job, on the plan that the program brings along.
+//! `seawall demo`: the main use case, with the bundled plan.
 
 use crate::Answer;
 use crate::memory::Memory;
@@ -8,7 +8,7 @@ use stage::Elsewhere;
 
 /// Watch a noisy neighbour starve two volumes, and a policy give them back what they had
 ///
-/// Makes a pool in a folder of its own, serves three volumes over NBD through the QoS gate, lets
+/// Creates a pool in a folder of its own, serves three volumes over NBD through the QoS gate, lets
 /// three hosts load them, and ends with a table, a verdict for each criterion, and a page with the
 /// picture. Needs no root, no service and no network; removes the pool at the end. Ctrl-C ends it
 /// early and keeps what was measured; a second one stops at once.

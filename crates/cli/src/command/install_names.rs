@@ -1,4 +1,4 @@
-//! `seawall install-names`: links by which the program is the classic tools.
+//! `seawall install-names`: links with the names of the classic tools.
 
 use crate::names::NAMES;
 use crate::{Answer, terminal};
@@ -8,9 +8,9 @@ use std::path::{Path, PathBuf};
 
 /// Link the names of the classic tools to this program
 ///
-/// Makes the links fio, dgen.pl, dgen, RampRun.pl, RampRun, ranread, orion and charbench in a
-/// folder, such as one on the path. Called by such a name, the program is that tool. A link to this
-/// program stays as it is; anything else of such a name is left alone, and then no link is made.
+/// Creates the links fio, dgen.pl, dgen, RampRun.pl, RampRun, ranread, orion and charbench in a
+/// folder, such as one on the path. When called by such a name, the program is that tool. An
+/// existing link to this program stays; if anything else has one of the names, no link is created.
 #[derive(clap::Args)]
 pub struct InstallNames {
     /// The folder for the links
@@ -26,7 +26,7 @@ impl InstallNames {
         let program = std::env::current_exe().context("this program's own file")?;
         let links = NAMES.map(|(name, command)| (self.folder.join(name), command));
         let mut missing = Vec::new();
-        // Everything is looked at before the first link is made.
+        // All names are checked before the first link is created.
         for (link, command) in &links {
             if !is_there(link, &program)? {
                 missing.push((link, command));
@@ -40,7 +40,7 @@ impl InstallNames {
     }
 }
 
-/// Whether it is a link to the program already.
+/// Whether the name is a link to the program already.
 fn is_there(link: &Path, program: &Path) -> Result<bool> {
     match std::fs::symlink_metadata(link) {
         Err(error) if error.kind() == ErrorKind::NotFound => Ok(false),

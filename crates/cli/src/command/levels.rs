@@ -11,11 +11,12 @@ use qos::{AdaptivePolicy, Density, Per, Units};
 use server::Server;
 use std::path::{Path, PathBuf};
 
-/// Name classes of storage, make their policies on a server, and bill what was promised and used
+/// Define classes of storage, create their policies on a server, and bill what was promised and
+/// used
 ///
-/// A file (TOML) names the classes: what each promises for every TB, and what it costs a month.
-/// `apply` makes an adaptive policy group of each in every SVM, by the same commands as the shell.
-/// `report` says of each SVM and volume over a period what was promised, used, held back and
+/// A file (TOML) has the classes: what each promises for every TB, and what it costs a month.
+/// `apply` creates an adaptive policy group of each in every SVM, with the commands of the shell.
+/// `report` lists for each SVM and volume over a period what was promised, used, held back and
 /// missed, and what it costs. docs/levels.md describes the file and the figures.
 #[derive(clap::Args)]
 pub struct Levels {
@@ -30,17 +31,17 @@ enum What {
         /// The file of classes
         file: PathBuf,
     },
-    /// Make or change the policy group of each class, named CLASS-SVM, on a running server
+    /// Create or change the policy group of each class, named CLASS-SVM, on a running server
     Apply {
         /// The file of classes
         file: PathBuf,
         /// The pool's folder
         #[arg(long, value_name = "DIR")]
         pool: PathBuf,
-        /// Only in this SVM; may be given several times [default: in all]
+        /// Only in this SVM; may be given several times [default: all]
         #[arg(long, value_name = "SVM")]
         vserver: Vec<String>,
-        /// Print the commands and run none
+        /// Print the commands without running them
         #[arg(long)]
         dry_run: bool,
     },
@@ -101,7 +102,7 @@ fn apply(classes: &Classes, pool: &Path, svms: &[String], dry_run: bool) -> Resu
     Ok(Answer::Yes)
 }
 
-/// The absolute minimum of a policy that is given none.
+/// The default absolute minimum of a policy.
 fn least(expected_per_tb: u64) -> u64 {
     let density = Density { iops: Iops(expected_per_tb), per: Per::Tb };
     AdaptivePolicy::new(density, density).minimum(Units::default()).0

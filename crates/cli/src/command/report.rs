@@ -1,11 +1,11 @@
-//! `seawall report`: one page of runs that were kept.
+//! `seawall report`: one page about kept runs.
 
 use crate::memory::Memory;
 use crate::{Answer, command, terminal};
 use anyhow::{Context as _, Result};
 use std::path::PathBuf;
 
-/// Write a page of one run, or of several side by side
+/// Write a page about one run, or several side by side
 ///
 /// The runs are named as for `seawall results`. The page needs no network and no script.
 #[derive(clap::Args)]
@@ -26,7 +26,7 @@ impl Report {
             numbers.iter().map(|number| command::results::drawn(&database, *number)).collect::<Result<Vec<_>>>()?;
         let mut recordings: Vec<_> = runs.iter().map(stats::run::Run::recording).collect();
         if let [_, _, ..] = &recordings[..] {
-            // Of several each is found again in the database by its number.
+            // With several runs, the number identifies each in the database.
             for (recording, number) in recordings.iter_mut().zip(&numbers) {
                 let title = &mut recording.origin.title;
                 *title = format!("{title} (run {number})").trim_start().to_owned();

@@ -18,41 +18,42 @@ use std::collections::{HashMap, HashSet};
 use std::path::{Path, PathBuf};
 use workload::plan::Device;
 
-/// Simulate published tables and set both side by side
+/// Simulate published tables and compare both
 ///
-/// Prints for every cell what was published, what is simulated and the error, whether numbers were
-/// fitted to it and how many, and what was asked of the comparison. Without a name all are played.
-/// Published figures never reach a simulation; exit code 1 says that a target was missed.
+/// Prints for every cell the published figure, the simulated one and the error, whether and how
+/// many numbers were fitted to it, and the targets of the comparison. Without a name all tables are
+/// simulated. Published figures never reach a simulation; exit code 1 says that a target was
+/// missed.
 #[derive(clap::Args)]
 pub struct Reproduce {
-    /// Which: a300, a700, aqos, fsx-qos, fsx-workshop, uspv
+    /// The tables: a300, a700, aqos, fsx-qos, fsx-workshop, uspv
     #[arg(value_name = "NAME")]
     names: Vec<String>,
-    /// Where the pages go
+    /// The folder for the pages
     #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
-    /// A folder whose files stand in for published ones of the same name
+    /// A folder with files that replace published ones of the same name
     #[arg(long, value_name = "DIR")]
     published: Option<PathBuf>,
-    /// Another array than the published one: a name of `seawall arrays list`, or a file
+    /// An array in place of the published one: a name of `seawall arrays list`, or a file
     #[arg(long, value_name = "NAME|FILE")]
     array: Option<String>,
-    /// Of a300, a700 and aqos: a write cycle comes this often
+    /// For a300, a700 and aqos: the interval of write cycles
     #[arg(long, value_name = "TIME", value_parser = workload::plan::parse_duration)]
     cycle: Option<Span>,
-    /// Of a300, a700 and aqos: what the last host asks, in place of the published ends of its ramp
+    /// For a300, a700 and aqos: the ends of the last host's ramp, in place of the published ones
     #[arg(long, value_name = "MIN-MAX", value_parser = ends)]
     last_host: Option<(u64, u64)>,
-    /// Of aqos: leave the policies out
+    /// For aqos: leave the policies out
     #[arg(long)]
     no_policies: bool,
 }
 
-/// What may be different from what was published.
+/// Deviations from what was published.
 struct Setting {
-    /// Texts that stand in for published ones.
+    /// Texts that replace published ones.
     others: HashMap<String, String>,
-    /// As it was given, and what it is.
+    /// The word that was given, and the array that it names.
     array: Option<(String, Device)>,
     cycle: Option<Span>,
     last_host: Option<(u64, u64)>,
@@ -60,7 +61,7 @@ struct Setting {
 }
 
 impl Setting {
-    /// The array to play, the published one unless another is given.
+    /// The array to simulate: the given one, otherwise the published one.
     fn array(&self, published: &str) -> Result<Device> {
         match &self.array {
             Some((_, device)) => Ok(device.clone()),
@@ -68,13 +69,13 @@ impl Setting {
         }
     }
 
-    /// The options that only some tables have, as far as they are given.
+    /// The given options that only some tables have.
     fn own_options(&self) -> impl Iterator<Item = &'static str> {
         let given = [self.cycle.is_some(), self.last_host.is_some(), self.no_policies];
         [CYCLE, LAST_HOST, NO_POLICIES].into_iter().zip(given).filter_map(|(option, given)| given.then_some(option))
     }
 
-    /// What differs from what was published for a table, for a note.
+    /// A note on the deviations from what was published for a table.
     fn differences(&self, table: &Table) -> Option<String> {
         let cycle = self.cycle.filter(|_| table.takes(CYCLE)).map(|cycle| format!("a cycle every {cycle}"));
         let ends = self.last_host.filter(|_| table.takes(LAST_HOST));
@@ -110,7 +111,7 @@ const CYCLE: &str = "--cycle";
 const LAST_HOST: &str = "--last-host";
 const NO_POLICIES: &str = "--no-policies";
 
-/// All of them.
+/// All tables.
 const ALL: [Table; 6] = [
     Table { name: "a300", play: genio::a300, options: &[CYCLE, LAST_HOST] },
     Table { name: "a700", play: genio::a700, options: &[CYCLE, LAST_HOST] },
@@ -148,7 +149,7 @@ impl Reproduce {
     }
 }
 
-/// Refuses what would change nothing in a table that was asked for by name.
+/// Refuses options that have no effect on a table that was named.
 fn must_be_taken(wanted: &[Table], mut given: impl Iterator<Item = &'static str>) -> Result<()> {
     let idle = given.find_map(|option| Some((option, wanted.iter().find(|table| !table.takes(option))?)));
     let Some((option, table)) = idle else { return Ok(()) };
@@ -171,7 +172,7 @@ fn wanted(names: &[String]) -> Result<Vec<Table>> {
     };
     let mut tables: Vec<Table> = names.iter().map(find).collect::<Result<_>>()?;
     let mut seen = HashSet::new();
-    // What is named twice is played once.
+    // A table that is named twice is simulated once.
     tables.retain(|table| seen.insert(table.name));
     Ok(tables)
 }
@@ -193,7 +194,7 @@ fn stand_ins(folder: &Path) -> Result<HashMap<String, String>> {
     Ok(found)
 }
 
-/// Writes a comparison's page into a folder; its path.
+/// Writes the page of a comparison into a folder and returns its path.
 ///
 /// # Errors
 /// It cannot be written.
@@ -224,8 +225,8 @@ mod tests {
         rows.flat_map(|row| row.cells.iter().map(|cell| cell.1)).collect()
     }
 
-    /// Published results with every number half as large again; what was run and by which limits it
-    /// is judged stays.
+    /// Published results with every number multiplied by 1.5; the loads and the limits for the
+    /// verdict stay.
     fn changed() -> HashMap<String, String> {
         let results = [
             "a300_genio.csv",
@@ -255,7 +256,7 @@ mod tests {
         assert_eq!(wanted, ["uspv", "aqos"]);
     }
 
-    /// Without policies nothing is said of a trial with them.
+    /// Without policies there is no result of a trial with them.
     #[test]
     fn without_policies_there_is_no_trial_with_them() {
         let says = |no_policies| {
@@ -265,8 +266,8 @@ mod tests {
         assert!(says(false) && !says(true));
     }
 
-    /// Published cells that are changed change their errors, each by as much as it was changed, and
-    /// nothing that is simulated or was fitted.
+    /// Changed published cells change their errors by the same amount, and nothing that is
+    /// simulated or was fitted.
     #[test]
     fn changed_cells_change_errors_and_nothing_simulated() {
         for (name, play, cells) in [
@@ -297,7 +298,7 @@ mod tests {
         }
     }
 
-    /// The figures in the files of arrays are those that a fit to the published rows gives, within
+    /// The figures in the files of arrays are the results of a fit to the published rows within
     /// half a percent, and no more than two are fitted.
     #[test]
     fn fitted_figures_are_those_of_the_fit() {
@@ -319,8 +320,9 @@ mod tests {
         assert!((cycle / (1e6 * fit.cycle) - 1.0).abs() < 0.005, "{cycle} us in the array, fit {:?}", fit.cycle);
     }
 
-    /// Shorter periods write smaller bursts in the same ratio; a bully who asks more has longer
-    /// cycles in the ratio of what it asks, and nobody else changes where the array is not full.
+    /// Shorter periods make smaller bursts in the same ratio. A bully with a higher rate has longer
+    /// cycles in the ratio of the rates, and the other hosts do not change while the array is not
+    /// full.
     #[test]
     fn what_no_document_holds_moves_by_its_cause() {
         let last = |setting: &Setting, host: usize| {
@@ -341,8 +343,8 @@ mod tests {
         assert!((last(&more, 0) / last(&published, 0) - 1.0).abs() < 0.02);
     }
 
-    /// The same of the file server's tables, whose cells are ranges and words: with every 7 a 9 and
-    /// every 2 a 4 nothing simulated moves, and errors do.
+    /// The same for the file server's tables, whose cells are ranges and words: replacing every 7
+    /// by 9 and every 2 by 4 changes errors and nothing simulated.
     #[test]
     fn changed_words_change_errors_and_nothing_simulated() {
         let changed = |name: &str| {
@@ -364,8 +366,9 @@ mod tests {
         assert!(moved >= 3, "{moved}: {:?}", errors(&other));
     }
 
-    /// Where the bully asks for more than the controllers have, floors are what keeps the others'
-    /// cycles: without policies these take the longer the more is asked, and with them they do not.
+    /// If the bully's rate exceeds the capacity of the controllers, floors protect the cycles of
+    /// the others: without policies these get longer with the bully's rate, with policies they do
+    /// not.
     #[test]
     fn floors_matter_where_the_array_is_full() {
         let longest = |no_policies: bool, top: u64| {
@@ -378,12 +381,12 @@ mod tests {
         let alone = longest(false, 150_000);
         let (floors, free) = (longest(false, 1_500_000), longest(true, 1_500_000));
         assert!((longest(true, 150_000) / alone - 1.0).abs() < 0.01, "there is room for all");
-        // A floor of 120 000 is less than a burst beside its reads would take where there is room.
+        // A floor of 120 000 is less than a burst and its reads would take if there were room.
         assert!((1.0..1.15).contains(&(floors / alone)), "{floors} s with floors, {alone} s beside a small bully");
         assert!((1.9..2.5).contains(&(free / floors)), "{free} s without, {floors} s with floors");
     }
 
-    /// By name an option that a table has not is refused; among all tables it is noted for those
+    /// An option that a named table does not have is refused; with all tables it is noted for those
     /// that have it.
     #[test]
     fn what_changes_nothing_in_a_table_is_refused() {

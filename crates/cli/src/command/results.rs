@@ -1,4 +1,4 @@
-//! `seawall results`: what is in the results database, and what is done with it.
+//! `seawall results`: shows, exports and changes the contents of the results database.
 
 mod compare;
 mod export;
@@ -44,7 +44,7 @@ enum What {
 
 /// Delete runs
 ///
-/// They are gone at once, with all of their figures. Numbers are never given a second time.
+/// They are removed at once, with all of their figures. Numbers are never reused.
 #[derive(clap::Args)]
 struct Delete {
     /// The runs
@@ -52,21 +52,21 @@ struct Delete {
     runs: Vec<String>,
 }
 
-/// Say something of a run, or take it back
+/// Set or remove labels of a run
 ///
-/// KEY=WORD sets a label, in place of an earlier one of that key; KEY alone takes it away.
+/// KEY=WORD sets a label and replaces an earlier one with that key; KEY alone removes it.
 #[derive(clap::Args)]
 struct Label {
     /// The run
     #[arg(value_name = "RUN")]
     run: String,
-    /// What is said of it
+    /// The labels
     #[arg(value_name = "KEY=WORD|KEY", required = true)]
     labels: Vec<String>,
 }
 
 impl Results {
-    /// Whether runs are taken in, of which something can be said.
+    /// Whether the command imports runs, which can be labelled.
     pub fn takes_in_runs(&self) -> bool {
         matches!(self.what, Some(What::Import(_)))
     }
@@ -94,31 +94,31 @@ fn file(memory: &Memory) -> Result<PathBuf> {
     }
 }
 
-/// The results database, which must be there.
+/// Opens the results database, which must exist.
 pub fn open(memory: &Memory) -> Result<Database> {
     Ok(Database::open_existing(&file(memory)?)?)
 }
 
-/// A run to be looked at.
+/// A run to be shown.
 pub fn looked_at(database: &Database, number: i64) -> Result<Run> {
     Ok(as_looked_at(database.load(number)?))
 }
 
-/// A run to be drawn, a long one by its minutes: a page has a few hundred points for each line.
+/// A run to be drawn; a long one by minutes, because a page has a few hundred points for each line.
 pub fn drawn(database: &Database, number: i64) -> Result<Run> {
     Ok(as_looked_at(database.load_as(number, Detail::Drawn(SLICES_DRAWN))?))
 }
 
-/// A run to be compared, a long one by its minutes.
+/// A run to be compared; a long one by minutes.
 pub fn compared(database: &Database, number: i64) -> Result<Run> {
     Ok(as_looked_at(database.load_as(number, Detail::Within(SLICES_DRAWN))?))
 }
 
-/// Slices of all workloads and classes of a run of which a page is made second by second: more take
-/// longer than a second to read.
+/// Maximum number of slices of a run that is drawn second by second, over all workloads and
+/// classes: more take longer than a second to read.
 const SLICES_DRAWN: u64 = 1_000_000;
 
-/// Processes of RanRead do the same, so nobody asks what each of them did.
+/// The processes of RanRead all do the same, so they are shown together.
 fn as_looked_at(run: Run) -> Run {
     if run.identity.tool == "ranread" { run.together("processes") } else { run }
 }
@@ -126,7 +126,7 @@ fn as_looked_at(run: Run) -> Run {
 impl Delete {
     fn run(self, memory: &Memory) -> Result<Answer> {
         let mut database = open(memory)?;
-        // All are there before any is gone.
+        // All names are resolved before any run is deleted.
         let numbers = self.runs.iter().map(|run| database.number_of(run)).collect::<Result<Vec<_>, _>>()?;
         let lines = database.list(&Filter::default())?;
         for number in numbers {

@@ -1,4 +1,4 @@
-//! `seawall run`: any plan, on real storage.
+//! `seawall run`: any plan on real storage.
 
 use crate::Answer;
 use crate::dataset;
@@ -10,10 +10,10 @@ use std::path::PathBuf;
 
 /// Run a plan on real storage
 ///
-/// Makes its volumes in a folder of its own, serves them over NBD to its workloads, plays its
-/// phases and judges its criteria; removes the volumes at the end. A volume with a place is a file,
-/// device or export that is there already, and stays. Ctrl-C ends it early and keeps what was
-/// measured; a second one stops at once. docs/plans.md has every key of a plan.
+/// Creates the plan's volumes in a folder of its own, serves them over NBD to the workloads, plays
+/// the phases and judges the criteria; removes the volumes at the end. A volume with a place is an
+/// existing file, device or export, and stays. Ctrl-C ends it early and keeps what was measured; a
+/// second one stops at once. docs/plans.md has every key of a plan.
 #[derive(clap::Args)]
 pub struct Run {
     /// The plan file
@@ -22,8 +22,8 @@ pub struct Run {
     options: Options,
     #[command(flatten)]
     real: RealOptions,
-    /// Load a volume where this is, in place of the plan's: a file of a folder that is mounted, a
-    /// device, nfs://HOST/EXPORT/FILE
+    /// Use this place for a volume, instead of the plan's: a file in a mounted folder, a device,
+    /// nfs://HOST/EXPORT/FILE
     #[arg(long, value_name = "VOLUME=PLACE")]
     place: Vec<String>,
     /// A volume's place that may be overwritten although it holds something; a name, a pattern or a

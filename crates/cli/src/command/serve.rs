@@ -1,4 +1,4 @@
-//! `seawall serve`: the storage server alone.
+//! `seawall serve`: the storage server.
 
 use crate::fresh_pool::FreshPool;
 use crate::{Answer, date, interrupt, service_manager, terminal};
@@ -21,15 +21,15 @@ use uring::{Hangup, IoSettings};
 
 /// Serve a pool's LUNs over NBD until interrupted
 ///
-/// A LUN's export is called /vol/VOLUME/LUN, and SVM:/vol/VOLUME/LUN in any case. Administrators'
-/// commands go to the control socket in the pool's folder: see `seawall shell`. SIGHUP has it read
+/// A LUN's export is called /vol/VOLUME/LUN, and always also SVM:/vol/VOLUME/LUN. Administrators'
+/// commands go to the control socket in the pool's folder: see `seawall shell`. On SIGHUP it reads
 /// its certificates again.
 #[derive(clap::Args)]
 pub struct Serve {
-    /// Read what to serve, where and to whom from this file; options given here come before it
+    /// Read the configuration from this file; options on the command line take precedence
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
-    /// Say whether the configuration is in order, and serve nothing
+    /// Check the configuration and serve nothing
     #[arg(long)]
     check_config: bool,
     /// The pool's folder
@@ -43,33 +43,33 @@ pub struct Serve {
     /// [default: nowhere]
     #[arg(long, value_name = "ADDR")]
     nfs: Option<String>,
-    /// The export that a client gets who names none
+    /// The export for clients that name none
     #[arg(long, value_name = "EXPORT")]
     default_export: Option<String>,
-    /// Make the pool if the folder is empty or missing
+    /// Create the pool if the folder is empty or missing
     #[arg(long)]
     create: bool,
     /// Whether clients encrypt: off, optional, required
     /// [default: required where not loopback or a Unix socket]
     #[arg(long, value_name = "MODE")]
     tls: Option<Mode>,
-    /// The folder with server-cert.pem, server-key.pem and, to verify clients by, ca-cert.pem
+    /// The folder with server-cert.pem, server-key.pem and, to verify clients, ca-cert.pem
     #[arg(long, value_name = "DIR")]
     tls_certificates: Option<PathBuf>,
-    /// Let in only clients with a certificate by ca-cert.pem
+    /// Accept only clients with a certificate signed by ca-cert.pem
     #[arg(long, requires = "tls_certificates")]
     tls_verify_clients: bool,
     /// Encrypt with pre-shared keys instead of certificates: a file of lines NAME:HEX, as psktool
     /// writes it
     #[arg(long, value_name = "FILE", conflicts_with = "tls_certificates")]
     tls_psk: Option<PathBuf>,
-    /// Where administrators reach it by REST, over HTTPS: HOST:PORT [default: nowhere]
+    /// Where to listen for administrators' REST requests over HTTPS: HOST:PORT [default: nowhere]
     #[arg(long, value_name = "ADDR")]
     rest: Option<String>,
     /// Use threads for I/O and not io_uring
     #[arg(long)]
     no_io_uring: bool,
-    /// Log more: -v each command and what is refused of clients, -vv everything
+    /// Log more: -v for each command and refused requests of clients, -vv for everything
     #[arg(short, long, action = clap::ArgAction::Count)]
     verbose: u8,
 }
@@ -83,7 +83,7 @@ enum Mode {
 
 impl Serve {
     pub fn run(self) -> Result<Answer> {
-        // First of all, while nothing else is open.
+        // This comes first, while no other descriptor is open.
         let inherited = uring::inherited::listeners()?;
         let config = self.config(!inherited.is_empty())?;
         let tls = config.tls.clone().map(Tls::load).transpose()?;
@@ -114,7 +114,7 @@ impl Serve {
         let renewed: Vec<Tls> = tls.into_iter().chain(rest.as_ref().map(Rest::tls)).collect();
         warn_of_outdated(&renewed);
         renew_on_hangup(hangup, renewed, Arc::downgrade(&control))?;
-        // Whoever waits for these lines finds all of it there.
+        // Everything is ready when these lines appear.
         serving.iter().for_each(|line| terminal::line(line));
         rest.iter().for_each(|rest| tell_of_rest(rest, dir));
         terminal::line(&format!("commands: seawall shell --pool {}", dir.display()));
@@ -126,7 +126,7 @@ impl Serve {
         Ok(Answer::Yes)
     }
 
-    /// The file's words, and over them those of the command line.
+    /// The configuration file, overridden by the command line.
     fn config(&self, inherited: bool) -> Result<ServeConfig> {
         let mut config = match &self.config {
             Some(path) => ServeConfig::read(path)?,
@@ -170,7 +170,7 @@ impl Serve {
         Ok(config)
     }
 
-    /// Listens and opens what is in the pool. Returns the lines that say where, too.
+    /// Listens and opens the contents of the pool. Also returns the lines with the addresses.
     fn start(
         &self,
         config: &ServeConfig,
@@ -196,7 +196,7 @@ impl Serve {
     }
 }
 
-/// Keeps events in the pool's folder from now on, and the first of them.
+/// Starts to keep events in the pool's folder, beginning with that of the start.
 fn note_start(events: &Events, dir: &Path, doubt: bool) {
     if let Err(error) = events.keep_in(&dir.join(EVENTS_FILE)) {
         tracing::warn!(%error, "{EVENTS_FILE}: events are kept in memory only");
@@ -209,7 +209,7 @@ fn note_start(events: &Events, dir: &Path, doubt: bool) {
     }
 }
 
-/// Serves REST, too.
+/// Serves REST.
 fn rest(listen: String, config: &ServeConfig, dir: &Path, control: &Arc<Mutex<Control>>) -> Result<Rest> {
     let (name, uuid) = {
         let control = control.lock().unwrap_or_else(PoisonError::into_inner);
@@ -246,7 +246,7 @@ fn front(config: &ServeConfig, tls: Option<Tls>) -> Front {
     }
 }
 
-/// Says what would be served.
+/// Prints what would be served.
 fn check(config: &ServeConfig, tls: Option<Tls>) -> Result<Answer> {
     let mut certificates: Vec<Tls> = tls.clone().into_iter().collect();
     let front = front(config, tls);
@@ -279,7 +279,7 @@ fn check(config: &ServeConfig, tls: Option<Tls>) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// Reads certificates or keys again and opens the audit trail anew whenever SIGHUP comes.
+/// On each SIGHUP, reads certificates or keys again and reopens the audit trail.
 fn renew_on_hangup(hangup: Hangup, tls: Vec<Tls>, control: Weak<Mutex<Control>>) -> Result<()> {
     let renew = move || {
         while hangup.wait().is_ok() {
@@ -311,7 +311,7 @@ fn warn_of_outdated(tls: &[Tls]) {
 fn open_pool(dir: &Path, create: bool) -> Result<(Pool, Option<FreshPool>)> {
     must_not_be_a_file(dir)?;
     match Pool::open(dir) {
-        // A folder with nothing but settings is not a pool yet, and may become one.
+        // A folder with only settings is not a pool yet, and may become one.
         Err(StoreError::Missing(_) | StoreError::NotAPool(_) | StoreError::Unfinished(_)) if create => make_pool(dir),
         opened => Ok((opened.map_err(pool_error)?, None)),
     }
@@ -333,7 +333,7 @@ fn make_pool(dir: &Path) -> Result<(Pool, Option<FreshPool>)> {
     must_be_free(&store::named(dir)?)?;
     let mut fresh = FreshPool::before(dir);
     let pool = Pool::create(dir).inspect_err(|error| {
-        // A folder that was there before: nothing was made in it, and nothing is to be removed.
+        // An existing folder: nothing was created in it, so nothing must be removed.
         if matches!(error, StoreError::NotAPool(_)) {
             fresh.keep();
         }
@@ -343,7 +343,7 @@ fn make_pool(dir: &Path) -> Result<(Pool, Option<FreshPool>)> {
     Ok((pool, Some(fresh)))
 }
 
-/// Refuses to lay a pool over something that is in use or looks like data.
+/// Refuses to create a pool on something that is in use or looks like data.
 fn must_be_free(named: &Named) -> Result<()> {
     for path in named.paths() {
         match Permit::ask(&Place::Path(path.clone()), Intent::Write(&Consent::default())) {
@@ -357,7 +357,7 @@ fn must_be_free(named: &Named) -> Result<()> {
     Ok(())
 }
 
-/// Names the option, where the error is about the folder that it gave.
+/// Names the option if the error is about the folder that it gave.
 fn pool_error(error: StoreError) -> anyhow::Error {
     use StoreError::{File, InUse, Missing, NotAPool, Unfinished};
     match error {
@@ -376,7 +376,7 @@ impl From<Mode> for TlsMode {
     }
 }
 
-/// The command line asks for more than the file, `SEAWALL_LOG` for exactly what it says.
+/// The command line raises the level of the file; `SEAWALL_LOG` sets it exactly.
 fn log(verbose: u8, settings: &LogSettings) {
     let level = match verbose {
         0 => settings.level.map_or("warn", server::LogLevel::word),
@@ -384,10 +384,10 @@ fn log(verbose: u8, settings: &LogSettings) {
         _ => "trace",
     };
     let filter = tracing_subscriber::EnvFilter::try_from_env("SEAWALL_LOG").unwrap_or_else(|_| level.into());
-    // Colours are for people; a file or a pipe gets plain lines.
+    // Colours only on a terminal; a file or a pipe gets plain lines.
     let colours = std::io::stderr().is_terminal();
     let log = tracing_subscriber::fmt().with_env_filter(filter).with_writer(std::io::stderr).with_ansi(colours);
-    // A log without a reader cannot say that it has none: to say so there would end the thread.
+    // A log whose reader is gone must not report that to itself: the attempt would end the thread.
     let log = log.log_internal_errors(false);
     match settings.format {
         LogFormat::Text => log.with_target(false).init(),

@@ -1,4 +1,4 @@
-//! `seawall simulate`: a plan, or what a classic tool does, in virtual time.
+//! `seawall simulate`: a plan, or the load of a classic tool, in virtual time.
 
 use super::{fio, oltp, orion, ramp, ranread};
 use crate::memory::Memory;
@@ -8,21 +8,21 @@ use anyhow::{Result, bail};
 use block::Bytes;
 use std::path::PathBuf;
 
-/// Run a plan, or what a classic tool does, in virtual time over a simulated device
+/// Run a plan, or the load of a classic tool, in virtual time on a simulated device
 ///
-/// The same workloads, commands and QoS gate as in `seawall run`, over the device that the plan's
+/// The same workloads, commands and QoS gate as in `seawall run`, on the device that the plan's
 /// table `device` describes. The same plan gives the same result, to the last digit, in seconds.
 /// `seawall simulate fio` does so with fio's command lines and job files, `seawall simulate ramp`
-/// with a database's write cycles, `seawall simulate ranread` with its random reads,
-/// `seawall simulate orion` with a calibration, `seawall simulate oltp` with order entry.
+/// with a database's write cycles, `seawall simulate ranread` with its random reads, `seawall
+/// simulate orion` with a calibration, `seawall simulate oltp` with order entry.
 #[derive(clap::Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
 pub struct Simulate {
     /// The plan file
     #[arg(required = true)]
     plan: Option<PathBuf>,
-    /// Instead of the plan's device an array of `seawall arrays list`, or the one that a file
-    /// describes
+    /// An array of `seawall arrays list`, or one that a file describes, instead of the plan's
+    /// device
     #[arg(long, value_name = "NAME|FILE")]
     array: Option<String>,
     #[command(flatten)]
@@ -43,8 +43,8 @@ enum Tool {
 /// fio's command line or job files in virtual time
 ///
 /// Every file, device or export that a job names is a range of one simulated device. What needs
-/// data (verify) or other programs (exec_prerun) is refused; all else, and the outputs, are as with
-/// `seawall fio`.
+/// data (verify) or other programs (exec_prerun) is refused; everything else, including the
+/// outputs, is as with `seawall fio`.
 #[derive(clap::Args)]
 struct Jobs {
     /// The device: one of cloud-volume, disk, flash, host with its usual figures, an array of
@@ -59,37 +59,37 @@ struct Jobs {
 /// Random reads of a database in virtual time
 ///
 /// Takes run and sweep as `seawall ranread` does; each target that is named is a file of 100 GiB on
-/// one simulated device. Its runs are kept in the results database, and not among the rows of
-/// RanRead, which are of storage.
+/// one simulated device. Its runs are kept in the results database, but not among the rows of
+/// RanRead, which are for real storage.
 #[derive(clap::Args)]
 struct Reads {
     /// The device: one of cloud-volume, disk, flash, host with its usual figures, an array of
     /// `seawall arrays list`, or a TOML file with a table `device` as plans have it, such as a plan
     #[arg(long, visible_alias = "array", value_name = "KIND|NAME|FILE", default_value = "flash")]
     device: String,
-    /// What seawall ranread takes
+    /// Arguments of seawall ranread
     #[arg(value_name = "WORD", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     words: Vec<String>,
 }
 
 /// A calibration in virtual time
 ///
-/// Takes what `seawall orion` takes. No list of volumes is read: as many of 100 GiB as -num_disks
-/// says (1) lie on one simulated device, which every point finds as it was made.
+/// Takes the options of `seawall orion`. No list of volumes is read: there are -num_disks volumes
+/// (default 1) of 100 GiB on one simulated device, which is in its initial state at every point.
 #[derive(clap::Args)]
 struct Calibration {
     /// The device: one of cloud-volume, disk, flash, host with its usual figures, an array of
     /// `seawall arrays list`, or a TOML file with a table `device` as plans have it, such as a plan
     #[arg(long, visible_alias = "array", value_name = "KIND|NAME|FILE", default_value = "flash")]
     device: String,
-    /// What seawall orion takes
+    /// Options of seawall orion
     #[arg(value_name = "OPTION", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     words: Vec<String>,
 }
 
 /// Order entry in virtual time
 ///
-/// Takes what `seawall oltp run --array` takes: users with the pages and commits of their
+/// Takes the options of `seawall oltp run --array`: users with the pages and commits of their
 /// transactions, without a database.
 #[derive(clap::Args)]
 struct Orders {
@@ -97,22 +97,22 @@ struct Orders {
     /// `seawall arrays list`, or a TOML file with a table `device` as plans have it, such as a plan
     #[arg(long, visible_alias = "array", value_name = "KIND|NAME|FILE", default_value = "flash")]
     device: String,
-    /// What seawall oltp run takes
+    /// Options of seawall oltp run
     #[arg(value_name = "OPTION", trailing_var_arg = true, allow_hyphen_values = true)]
     words: Vec<String>,
 }
 
 /// A ramp's command line in virtual time
 ///
-/// Data and journals lie on one simulated device, whatever directories and devices the line names;
-/// rows, tables, page and verdict are as with `seawall ramp`.
+/// Data and journals are on one simulated device, whatever directories and devices are named; rows,
+/// tables, page and verdict are as with `seawall ramp`.
 #[derive(clap::Args)]
 struct Ramp {
     /// The device: one of cloud-volume, disk, flash, host with its usual figures, an array of
     /// `seawall arrays list`, or a TOML file with a table `device` as plans have it, such as a plan
     #[arg(long, visible_alias = "array", value_name = "KIND|NAME|FILE", default_value = "flash")]
     device: String,
-    /// How much data the database has
+    /// Size of the database's data
     #[arg(long, value_name = "SIZE", default_value = "100GiB", value_parser = play::size)]
     data: Bytes,
     /// The ramp's options

@@ -1,4 +1,4 @@
-//! `seawall size`: which array carries a load, and what gives out first.
+//! `seawall size`: which array carries a load, and which resource is exhausted first.
 
 mod require;
 
@@ -18,11 +18,11 @@ use workload::plan::Device;
 
 /// Find the array that carries a load, and what gives out first
 ///
-/// The load is a database's: --iops operations a second of which a part are reads, the rest written
-/// in bursts; or --global-references. For each array the utilisation of each resource, also with
-/// one of two controllers, and by year at a rate of growth; with --instances one array for all
-/// beside one for each. With --require a plan is simulated on each array, at more and more of its
-/// load, until a criterion of it does not hold. Exit code 1: none carries it.
+/// The load is that of a database: --iops operations a second of which a part are reads, the rest
+/// written in bursts; or --global-references. Prints for each array the utilisation of each
+/// resource, also with one of two controllers, and by year at a rate of growth; with --instances,
+/// one array for all compared with one for each. With --require a plan is simulated on each array
+/// with an increasing load until one of its criteria fails. Exit code 1: no array carries it.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("load").args(["iops", "global_references", "require"]).required(true)))]
 #[command(override_usage = "\
@@ -36,21 +36,21 @@ pub struct Size {
     /// Global references a second of one instance, in place of --iops
     #[arg(long, value_name = "COUNT", value_parser = amount::count)]
     global_references: Option<u64>,
-    /// Used space of one instance: what caches are measured by, and the floor by TB.
-    /// TB, or with a unit (500GB, 64MiB)
+    /// Used space of one instance, which determines the hits of caches and the floor by TB. TB, or
+    /// with a unit (500GB, 64MiB)
     #[arg(long, value_name = "SIZE", value_parser = amount::space, conflicts_with = "require")]
     used_space: Option<Bytes>,
-    /// Instances
+    /// Number of instances
     #[arg(long, default_value_t = 1, conflicts_with = "require", value_parser = clap::value_parser!(u32).range(1..=1000))]
     instances: u32,
-    /// Percent of a resource that stay free (not of bursts: their time bounds them); of a plan,
-    /// what it must hold at more of its load
+    /// Percentage of a resource to keep free (not for bursts, which are limited by their time); for
+    /// a plan, how much more load it must hold
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(0..=95))]
     headroom: u32,
-    /// Mean milliseconds of a read at most
+    /// Maximum mean time of a read, in milliseconds
     #[arg(long, value_name = "MS", default_value = "2", conflicts_with = "require", value_parser = milliseconds)]
     read_ms: f64,
-    /// Mean milliseconds of a small write at most
+    /// Maximum mean time of a small write, in milliseconds
     #[arg(long, value_name = "MS", default_value = "1", conflicts_with = "require", value_parser = milliseconds)]
     write_ms: f64,
     /// Growth of the load in a year, in percent
@@ -59,22 +59,22 @@ pub struct Size {
     /// Years to look ahead at that growth
     #[arg(long, default_value_t = 5, conflicts_with = "require", requires = "growth", value_parser = clap::value_parser!(u32).range(1..=20))]
     years: u32,
-    /// An array to look at, and its price: NAME, FILE or NAME=PRICE; all of the list without any
+    /// An array to consider, and its price: NAME, FILE or NAME=PRICE [default: all of the list]
     #[arg(long = "array", value_name = "NAME|FILE[=PRICE]")]
     arrays: Vec<String>,
-    /// Look at the arrays with these figures of a stage too, such as controller.cores=16,32 or
+    /// Also consider the arrays with these figures of a stage, such as controller.cores=16,32 or
     /// raid.members=8,16; several ranges are combined. Without the array's price
     #[arg(long = "vary", value_name = "STAGE.KEY=A,B", value_parser = range)]
     ranges: Vec<Range>,
-    /// A plan that must hold on the array, with its criteria: its load and space are its own
+    /// A plan whose criteria must hold on the array, with its own load and space
     #[arg(long, value_name = "PLAN", conflicts_with = "growth")]
     require: Option<PathBuf>,
-    /// Where the page goes
+    /// The folder for the page
     #[arg(long, value_name = "DIR", default_value = ".")]
     out: PathBuf,
 }
 
-/// An array to look at: its name, what it is, and its price if that is known.
+/// An array to consider: its name, its device, and its price if known.
 type Offer = (String, Device, Option<f64>);
 
 /// Values of a figure of a stage.
@@ -85,10 +85,10 @@ struct Range {
     values: Vec<String>,
 }
 
-/// Most operations a second of an instance.
+/// Maximum operations a second of an instance.
 const IOPS_MAX: u64 = 1_000_000_000;
 
-/// More arrays than this are not looked at: each is a row of the table.
+/// Maximum number of arrays; each is a row of the table.
 const ARRAYS_MAX: usize = 500;
 
 impl Size {
@@ -134,7 +134,7 @@ impl Size {
         Ok(if choice(&sized).is_some() { Answer::Yes } else { Answer::No })
     }
 
-    /// Name, device and price of each, and each with what is varied in it.
+    /// Name, device and price of each array, with all variations.
     fn arrays(&self) -> Result<Vec<Offer>> {
         let mut arrays = self.named()?;
         if let Some(name) = twice(arrays.iter().map(|(name, ..)| name)) {
@@ -169,7 +169,8 @@ impl Size {
         Ok(arrays)
     }
 
-    /// Name, device and price of each that was named; of the list those that have stages.
+    /// Name, device and price of each named array; by default the arrays of the list that have
+    /// stages.
     fn named(&self) -> Result<Vec<Offer>> {
         let one = |given: &String| {
             let (name, price) = match given.rsplit_once('=') {
@@ -193,7 +194,7 @@ impl Size {
     }
 }
 
-/// The first word that was there before.
+/// The first word that occurs twice.
 fn twice<'a>(words: impl Iterator<Item = &'a String>) -> Option<&'a String> {
     let mut seen = HashSet::new();
     words.into_iter().find(|word| !seen.insert(*word))

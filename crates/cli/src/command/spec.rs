@@ -1,5 +1,4 @@
-//! `seawall spec`: what a file system may do by its documents, and how a recorded run stands to
-//! that.
+//! `seawall spec`: the documented limits of a file system, and a recorded run compared with them.
 
 use super::results;
 use crate::memory::Memory;
@@ -11,10 +10,10 @@ use block::Bytes;
 use capacity::{Deployment, FLOWS, FileSystem, PhaseDone, Resource};
 use report::text;
 
-/// Print what a file system may do by its documents
+/// Print the documented limits of a file system
 ///
-/// Every figure with its source. With --compare a run of the results database is set beside the
-/// baseline and the burst of each resource, and what limited it is named.
+/// Every figure has its source. With --compare a run of the results database is compared with the
+/// baseline and the burst of each resource, and the limiting resource is named.
 #[derive(clap::Args)]
 pub struct Spec {
     #[command(subcommand)]
@@ -38,7 +37,7 @@ struct Fsx {
     /// Provisioned IOPS [default: 3 for each GiB]
     #[arg(long, value_name = "IOPS")]
     iops: Option<u64>,
-    /// Where it stands
+    /// Its deployment type
     #[arg(long, value_name = "single-az|multi-az", default_value = "multi-az", value_parser = deployment)]
     deployment: Deployment,
     /// Generation of its file servers: 1 or 2
@@ -47,13 +46,13 @@ struct Fsx {
     /// Pairs of file servers
     #[arg(long, default_value_t = 1)]
     pairs: u64,
-    /// A run of the results database to set beside it
+    /// A run of the results database to compare
     #[arg(long, value_name = "RUN")]
     compare: Option<i64>,
-    /// Print it as an array that simulate --array takes, instead
+    /// Print it as an array for simulate --array instead
     #[arg(long, conflicts_with = "compare")]
     toml: bool,
-    /// Flows of all clients in that array, as mounts with nconnect have them
+    /// Number of flows of all clients in that array, as with the mount option nconnect
     #[arg(long, value_name = "COUNT", requires = "toml", default_value_t = FLOWS,
         value_parser = clap::value_parser!(u32).range(1..=4096))]
     flows: u32,
@@ -73,7 +72,7 @@ impl Spec {
         if let Some(number) = compare {
             let run = results::looked_at(&results::open(memory)?, number)?;
             terminal::print(&beside(number, &resources, &capacity::seconds(&run)));
-            // A run of fio or the like has one, which is all of it.
+            // A run of fio and similar tools has a single phase.
             let phases = capacity::phases(&run);
             if phases.len() > 1 {
                 terminal::print(&by_phase(&resources, &phases));
@@ -91,7 +90,7 @@ fn deployment(given: &str) -> Result<Deployment, String> {
     }
 }
 
-/// Resource, baseline, burst, and where they come from.
+/// The table of resources: baseline, burst and source.
 fn table(resources: &[Resource]) -> String {
     let number = |figure: f64| text::thousands(figure.round() as u64);
     let mut out = format!("{:<20} {:>8} {:>8} {:<5} source\n", "", "baseline", "burst", "");
@@ -110,8 +109,8 @@ fn table(resources: &[Resource]) -> String {
     out + "\n"
 }
 
-/// Each phase of a plan: its rates, what is near them by the documents, and what held it as the run
-/// found it.
+/// A line for each phase of a plan: its rates, the documented limits near them, and what the run
+/// itself recorded as limiting.
 fn by_phase(resources: &[Resource], phases: &[PhaseDone]) -> String {
     let mut out = format!("\n{:<24} {:>10} {:>10}  held by\n", "", "MB/s", "IOPS");
     for PhaseDone { name, seconds, held_by } in phases {

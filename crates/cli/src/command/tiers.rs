@@ -1,5 +1,4 @@
-//! `seawall tiers`: storage tiers beside each other, in the fourteen columns of a published
-//! comparison.
+//! `seawall tiers`: a comparison of storage tiers in the fourteen columns of a published one.
 
 mod cpus;
 mod load;
@@ -13,11 +12,11 @@ use results::Filter;
 use std::path::{Path, PathBuf};
 use tiers::{List, TierTable};
 
-/// Compare storage tiers by what they do alone and by what a database makes of them
+/// Compare storage tiers by their own speed and by that of a database on them
 ///
-/// A list of tiers (TOML) says what each is, where it can be loaded, and what is known of it:
-/// printed figures, files of Orion, RanRead, Swingbench and iostat, and the runs that were kept
-/// with the labels tiers=TITLE and tier=NUMBER. Figures that nobody measured are N/A. docs/tiers.md
+/// A list of tiers (TOML) describes each tier, where it can be loaded, and what is known about it:
+/// printed figures, files of Orion, RanRead, Swingbench and iostat, and the kept runs with the
+/// labels tiers=TITLE and tier=NUMBER. Figures that were not measured are N/A. docs/tiers.md
 /// describes the list and the columns.
 #[derive(clap::Args)]
 pub struct Tiers {
@@ -32,13 +31,13 @@ enum What {
     Columns(Columns),
 }
 
-/// Show the table, what in it is impossible, what the columns say, and differences from a baseline
+/// Show the table, impossible figures in it, conclusions from the columns, and differences from a
+/// baseline
 #[derive(clap::Args)]
 struct Show {
-    /// The list; without one the published comparison is shown
+    /// The list [default: the published comparison]
     list: Option<PathBuf>,
-    /// Give each row's difference from this test, with its confidence where both were measured
-    /// twice
+    /// Print each row's difference from this test, with its confidence if both were measured twice
     #[arg(long, value_name = "TEST")]
     baseline: Option<u32>,
     /// Add the figures of a file of another tool to a test; repeatable
@@ -47,19 +46,19 @@ struct Show {
     /// Comma-separated values instead of text
     #[arg(long)]
     csv: bool,
-    /// Write a workbook with a chart as well
+    /// Also write a workbook with a chart
     #[arg(long, value_name = "FILE")]
     xlsx: Option<PathBuf>,
-    /// Write a page as well
+    /// Also write a page
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
 }
 
-/// Put the same load on every tier of a list: Orion, RanRead and order entry, the tiers in turns,
-/// then show the table
+/// Put the same load on every tier of a list in turn: Orion, RanRead and order entry; then show the
+/// table
 ///
-/// In a folder that has none the database of RanRead is made first (load.size_gb); it is what Orion
-/// reads as well. Nothing else is written to. What is loaded stands in the list under [load].
+/// If a folder has no database of RanRead, it is created first (load.size_gb); Orion reads it as
+/// well. Nothing else is written to. The list has the load under [load].
 #[derive(clap::Args)]
 struct Run {
     /// The list
@@ -67,28 +66,28 @@ struct Run {
     /// The folder for Orion's files
     #[arg(long, value_name = "DIR", default_value = "tiers")]
     out: PathBuf,
-    /// Let the load use so many processors; in place of what the list says
+    /// Number of processors for the load; overrides the list
     #[arg(long, value_name = "N", value_parser = processors)]
     cpus: Option<f64>,
-    /// Do all of it so often; in place of what the list says
+    /// Number of repeats; overrides the list
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
     repeats: Option<u32>,
 }
 
-/// Tell what each column says, what it does not, and where it comes from
+/// Explain each column: its meaning, its limits and its source
 #[derive(clap::Args)]
 struct Columns {}
 
 /// The published comparison.
 const PUBLISHED: &str = include_str!("../../../../plans/tiers-published.toml");
 
-/// The labels by which a tier's runs are found again.
+/// The labels that identify the runs of a tier.
 fn labels(list: &List, number: u32) -> Vec<(String, String)> {
     [("tiers", list.title.clone()), ("tier", number.to_string())].map(|(key, word)| (key.to_owned(), word)).to_vec()
 }
 
 impl Tiers {
-    /// Whether it leaves a run that a label could be said of.
+    /// Whether the command keeps runs, which can be labelled.
     pub fn keeps_runs(&self) -> bool {
         matches!(self.what, What::Run(_))
     }
@@ -148,7 +147,7 @@ impl Show {
     }
 }
 
-/// A list, and the folder that its paths begin at.
+/// A list, and the folder that its paths are relative to.
 fn read(path: Option<&Path>) -> Result<(List, PathBuf)> {
     let Some(path) = path else {
         return Ok((List::read(PUBLISHED).map_err(|error| anyhow!("{error}"))?, PathBuf::new()));
@@ -165,7 +164,7 @@ fn read(path: Option<&Path>) -> Result<(List, PathBuf)> {
     Ok((list, path.parent().unwrap_or(Path::new("")).to_owned()))
 }
 
-/// The table with what the host sees, the files of other tools, and the runs that were kept.
+/// The table, filled from the host, from files of other tools, and from kept runs.
 fn filled(list: &List, folder: &Path, more: &[(u32, PathBuf)], memory: &Memory) -> Result<TierTable> {
     let mut table = list.table();
     for (row, tier) in table.rows.iter_mut().zip(&list.tiers) {

@@ -1,4 +1,4 @@
-//! `seawall user`: who may administrate a pool's server by REST.
+//! `seawall user`: the users who may administer a pool's server by REST.
 
 use crate::{Answer, terminal};
 use anyhow::{Context as _, Result, bail};
@@ -6,10 +6,10 @@ use api::{Role, USERS_FILE, Users, new_password};
 use std::io::BufRead as _;
 use std::path::{Path, PathBuf};
 
-/// Add, delete and list the users who may administrate a server by REST
+/// Add, delete and list the users who may administer a server by REST
 ///
-/// They are kept in the pool's folder, with a hash of each one's password. A server that runs takes
-/// in what is changed at once.
+/// They are kept in the pool's folder, with a hash of each password. A running server applies
+/// changes at once.
 #[derive(clap::Args)]
 pub struct User {
     #[command(subcommand)]
@@ -18,21 +18,21 @@ pub struct User {
 
 #[derive(clap::Subcommand)]
 enum Action {
-    /// Add a user; a password is made and printed once, unless one is given
+    /// Add a user; a password is generated and printed once, unless one is given
     Add {
-        /// Letters, digits, _, - and dots
+        /// The name: letters, digits, _, - and dots
         name: String,
-        /// What the user may: admin, readonly, or svm:NAME for the admin of one SVM
+        /// The role: admin, readonly, or svm:NAME for the administrator of one SVM
         #[arg(long, value_name = "ROLE", default_value = "admin")]
         role: Role,
-        /// Read the password from the first line of the input
+        /// Read the password from the first line of standard input
         #[arg(long)]
         password_stdin: bool,
         /// The pool's folder
         #[arg(long, value_name = "DIR")]
         pool: PathBuf,
     },
-    /// Delete a user, who is refused from the next request on
+    /// Delete a user; the next request is refused
     Delete {
         /// The user
         name: String,
@@ -40,7 +40,7 @@ enum Action {
         #[arg(long, value_name = "DIR")]
         pool: PathBuf,
     },
-    /// List the users and what they may
+    /// List the users and their roles
     List {
         /// The pool's folder
         #[arg(long, value_name = "DIR")]
@@ -69,7 +69,7 @@ impl User {
     }
 }
 
-/// The users' file of a pool, which must be there.
+/// The users' file of a pool, which must exist.
 fn file(pool: &Path) -> Result<PathBuf> {
     if !pool.is_dir() {
         bail!("--pool {}: there is no such folder; `seawall serve --create` makes a pool", pool.display());
@@ -78,8 +78,8 @@ fn file(pool: &Path) -> Result<PathBuf> {
     Ok(pool.join(USERS_FILE))
 }
 
-/// The SVM of a role must be there: else whoever made one of that name later would get an
-/// administrator with it.
+/// The SVM of a role must exist. Otherwise an SVM created later under that name would have an
+/// administrator already.
 fn must_be_of_the_pool(role: &Role, pool: &Path) -> Result<()> {
     let Role::Svm(svm) = role else { return Ok(()) };
     let svms = store::svms(pool)?;

@@ -1,4 +1,4 @@
-//! Checking data: every block of every file must be what its place says.
+//! Checks data: every block of every file must have the contents that follow from its position.
 
 use super::device::Device;
 use super::pipe::Pipe;
@@ -6,37 +6,38 @@ use super::{Found, Place, words};
 use anyhow::{Result, anyhow};
 use ramp::{BLOCK, Dataset, Label, Recipe};
 
-/// What a check found.
+/// The result of a check.
 #[derive(Debug, Default)]
 pub struct Checked {
     /// Blocks that were read.
     pub blocks: u64,
-    /// Blocks that write cycles have written since.
+    /// Blocks that write cycles have rewritten.
     pub rewritten: u64,
     /// Blocks that are wrong.
     pub wrong: u64,
-    /// Blocks that were there when the last filling ended, and are not.
+    /// Blocks that existed when the last fill ended and are missing now.
     pub missing: u64,
-    /// The first of both, a line each.
+    /// Lines about the first of the wrong and missing blocks.
     pub first: Vec<String>,
     stopped: bool,
 }
 
-/// Lines of wrong and missing blocks at most; there may be millions.
+/// Maximum number of lines about wrong and missing blocks; there may be millions.
 const LINES_MAX: usize = 10;
 
-/// A row of blocks of a job.
+/// Consecutive blocks of a job.
 struct Row<'a> {
     recipe: &'a Recipe,
     job: u64,
-    /// Its first block's number in the job, and its place in bytes.
+    /// The number of its first block in the job.
     first: u64,
     at: u64,
     blocks: u64,
     name: String,
 }
 
-/// Reads all of `found`; `step` hears of every byte and ends it early by returning false.
+/// Reads all of `found`. `step` is called with the bytes read, and ends the check by returning
+/// false.
 pub fn check(found: &Found, checked: &mut Checked, step: &mut dyn FnMut(u64) -> bool) -> Result<()> {
     for (job, noted, there) in found.short() {
         checked.missing += noted - there;
@@ -57,7 +58,7 @@ pub fn check(found: &Found, checked: &mut Checked, step: &mut dyn FnMut(u64) -> 
     Ok(())
 }
 
-/// Reads all that was filled of a device.
+/// Reads the filled part of a device.
 pub fn check_device(device: &Device, checked: &mut Checked, step: &mut dyn FnMut(u64) -> bool) -> Result<()> {
     let Label { recipe, job, filled, .. } = &device.label;
     let (place, name) = (&device.place, device.place.to_string());

@@ -1,5 +1,5 @@
-//! Devices and exports full of data: found by the label in their first block, filled behind it, in
-//! order, one thread each.
+//! Devices and exports filled with data: identified by the label in their first block and filled
+//! behind it, in order, with a thread for each.
 
 use super::pipe::Pipe;
 use super::{Consent, Filling, Place, seed_of, words};
@@ -11,48 +11,48 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicU64, Ordering};
 use storage::{EDGE, Intent, Permit};
 
-/// Blocks after which the label is written anew: what a power cut costs at most, 1 GiB.
+/// The label is rewritten after this many blocks, so a power loss costs at most 1 GiB.
 const CHECKPOINT: u64 = (1 << 30) / BLOCK;
 
 /// A device that was filled.
 #[derive(Clone, Debug)]
 pub struct Device {
-    /// Where it is.
+    /// Its place.
     pub place: Place,
-    /// What its label says.
+    /// Its label.
     pub label: Label,
     /// Its size in bytes.
     pub size: u64,
 }
 
-/// What was asked of a filling.
+/// Options of a fill.
 #[derive(Clone, Debug, Default)]
 pub struct Ask {
     /// Seed of the data.
     pub seed: Option<u64>,
-    /// Percent that a compressor can save.
+    /// Percentage that compression can save.
     pub compress: Option<u32>,
-    /// Percent of blocks that are copies.
+    /// Percentage of blocks that are duplicates.
     pub duplicates: Option<u32>,
-    /// Percent of the device.
+    /// Percentage of the device to fill.
     pub percent: u32,
-    /// What may be overwritten, whatever it holds.
+    /// What may be overwritten whatever it holds.
     pub consent: Consent,
 }
 
-/// A device that is to be filled; everything that can be checked was.
+/// A device to be filled, after all checks.
 #[derive(Clone, Debug)]
 pub struct Filler {
-    /// The device as it is to be.
+    /// The device as it will be.
     pub device: Device,
-    /// What it holds that is going to be lost.
+    /// Existing contents that will be lost.
     pub lost: Vec<String>,
     permit: Permit,
     is_new: bool,
 }
 
 impl Device {
-    /// The device at `place`; `None` when it carries no label.
+    /// The device at `place`; `None` if it has no label.
     ///
     /// # Errors
     /// It cannot be read, or its label is damaged.
@@ -79,10 +79,10 @@ impl Device {
 }
 
 impl Filler {
-    /// Looks at device number `number` (from 1) of those that are filled together.
+    /// Examines device number `number` (from 1) of the devices that are filled together.
     ///
     /// # Errors
-    /// It may not be overwritten, or holds data that was begun otherwise.
+    /// It must not be overwritten, or holds data that was begun with other options.
     pub fn prepare(place: &Place, number: u32, ask: &Ask) -> Result<Filler> {
         let found = if matches!(place, Place::Nothing(_)) { None } else { Device::find(place)? };
         let blocks = |size| Label::blocks_of(size, ask.percent);
@@ -117,8 +117,8 @@ impl Filler {
         (self.device.label.blocks - self.device.label.filled) * BLOCK
     }
 
-    /// Fills it up; `wrote` hears of every byte that was written, and ends it early by returning
-    /// false.
+    /// Fills the rest of the device. `wrote` is called with the bytes written, and ends the fill by
+    /// returning false.
     fn fill(mut self, wrote: &dyn Fn(u64) -> bool) -> Result<()> {
         let mut pipe = Pipe::open(&self.permit)?;
         self.fill_by(&mut pipe, wrote).map_err(|fault| {
@@ -138,8 +138,8 @@ impl Filler {
         let per_piece = pipe.piece() / BLOCK;
         let (mut done, mut goes_on) = (label.filled, true);
         while done < label.blocks && goes_on {
-            // The label shifts the data by a block; pieces lie at multiples of their size all the
-            // same.
+            // The label shifts the data by one block; pieces still start at multiples of their
+            // size.
             let count = (per_piece - (done + 1) % per_piece).min(label.blocks - done);
             pipe.write(Label::place(done), count * BLOCK, |bytes| {
                 for (number, block) in bytes.chunks_exact_mut(BLOCK as usize).enumerate() {
@@ -156,8 +156,9 @@ impl Filler {
         pipe.sync()
     }
 
-    /// Makes it ours: what it was must not be recognised any more. Nothing of that need be durable
-    /// before the data is: a device without a label is filled from its beginning.
+    /// Takes over the device: its earlier contents must no longer be recognised. None of this has
+    /// to be durable before the data is, because a device without a label is filled from the
+    /// beginning.
     fn claim(&self, pipe: &mut Pipe) -> Result<(), Fault> {
         for part in self.permit.parts().iter().filter(|part| part.kind() == storage::PlaceKind::File) {
             let Some(path) = part.path() else { continue };
@@ -174,7 +175,7 @@ impl Filler {
         pipe.finish()
     }
 
-    /// Makes what was written durable and then writes down that it is there.
+    /// Makes the written data durable, then records it in the label.
     fn note(&mut self, pipe: &mut Pipe, done: u64) -> Result<(), Fault> {
         pipe.sync()?;
         self.write_label(pipe, done)?;
@@ -188,10 +189,10 @@ impl Filler {
     }
 }
 
-/// Fills devices, so many at the same time, and returns the bytes that were written.
+/// Fills devices, `at_once` of them at the same time, and returns the bytes written.
 ///
 /// # Errors
-/// The first device that failed; the others were filled as far as they came.
+/// The error of the first device that failed; the others are filled as far as they got.
 pub fn fill_devices(fillers: Vec<Filler>, at_once: usize, watch: &dyn Filling) -> Result<u64> {
     let written = AtomicU64::new(0);
     let wrote = |bytes: u64| {
@@ -215,7 +216,7 @@ pub fn fill_devices(fillers: Vec<Filler>, at_once: usize, watch: &dyn Filling) -
     Ok(written.into_inner())
 }
 
-/// Overwrites what tells what a device holds, at its beginning and at its end.
+/// Overwrites the signatures at the beginning and end of a device.
 ///
 /// # Errors
 /// A write failed.
@@ -230,7 +231,7 @@ pub fn wipe_edges(pipe: &mut Pipe) -> Result<(), Fault> {
     pipe.finish()
 }
 
-/// What is asked must not contradict what is there.
+/// Checks that the options do not contradict the existing data.
 fn agrees(device: &Device, ask: &Ask) -> Result<()> {
     let recipe = &device.label.recipe;
     let asked = [

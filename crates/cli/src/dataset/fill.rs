@@ -1,5 +1,5 @@
-//! Filling a directory: a few threads, each a job after the other, in order, so that a stop leaves
-//! whole jobs and beginnings of jobs, and nothing in between.
+//! Fills a directory: several threads, each with one job after the other in order, so that a stop
+//! leaves complete jobs and beginnings of jobs, and nothing else.
 
 use super::pipe::{DEPTH, Pipe};
 use super::{Place, consent, room, words};
@@ -12,8 +12,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use storage::{Intent, Permit};
 use uring::disk::Create;
 
-/// A directory, file or device that only this process writes as it is said, as long as this lives:
-/// of two fillings, or two journals, each would write over what the other wrote.
+/// Locks a directory, file or device against other writers while the result lives: two fills or two
+/// journals would overwrite each other. `does` names the use in the error.
 ///
 /// # Errors
 /// Another process has it, or it cannot be opened.
@@ -25,9 +25,9 @@ pub fn only_writer(path: &Path, does: &str) -> Result<File> {
     Ok(file)
 }
 
-/// What watches a filling.
+/// Observes a fill.
 pub trait Filling: Sync {
-    /// So many bytes were written in all.
+    /// Called with the total of bytes written so far.
     fn written(&self, bytes: u64);
     /// Whether to end early.
     fn is_stopped(&self) -> bool;
@@ -43,9 +43,9 @@ struct Shared<'a> {
     watch: &'a dyn Filling,
 }
 
-/// Fills every job of `dataset` in `folder` up to `blocks` blocks, then takes back of the last what
-/// was too much for no more than `used_at_most` bytes of the file system to be in use, and notes in
-/// the manifest what is there then. Returns the bytes written.
+/// Fills every job of `dataset` in `folder` up to `blocks` blocks. Then removes blocks from the end
+/// of the last job until at most `used_at_most` bytes of the file system are in use, and records
+/// the result in the manifest. Returns the bytes written.
 pub fn fill(folder: &Path, dataset: &Dataset, blocks: u64, used_at_most: u64, watch: &dyn Filling) -> Result<u64> {
     for job in 1..=dataset.jobs {
         let home = folder.join(Dataset::folder(job));
@@ -85,7 +85,7 @@ fn jobs(shared: &Shared<'_>) -> Result<()> {
     }
 }
 
-/// Brings one file to its length, from where it ends.
+/// Extends one file from its current end to its full length.
 fn file(shared: &Shared<'_>, job: u32, first: u64, blocks: u64) -> Result<()> {
     let path = shared.folder.join(Dataset::folder(job)).join(Dataset::file(first / Dataset::FILE_BLOCKS));
     let permit = Permit::ask(&Place::Path(path.clone()), Intent::Write(&consent(&[], &[])))?;
@@ -94,8 +94,8 @@ fn file(shared: &Shared<'_>, job: u32, first: u64, blocks: u64) -> Result<()> {
     if pipe.size() >= blocks * BLOCK {
         return Ok(());
     }
-    // The last pieces that are there may not be whole, as several were on their way: they are
-    // written again.
+    // The last existing pieces may be incomplete, because several were in flight; they are written
+    // again.
     let per_piece = pipe.piece() / BLOCK;
     let mut done = (pipe.size() / pipe.piece()).saturating_sub(DEPTH as u64) * per_piece;
     while done < blocks && !shared.watch.is_stopped() {
@@ -125,8 +125,8 @@ fn refusal(shared: &Shared<'_>, path: &Path, fault: Fault) -> anyhow::Error {
     anyhow!("{}: {}", path.display(), words(fault))
 }
 
-/// Takes blocks off the end of the last job until no more than `used_at_most` bytes are in use;
-/// never of the first `before` blocks, which were there.
+/// Removes blocks from the end of the last job until at most `used_at_most` bytes are in use, but
+/// never any of the first `before` blocks, which existed already.
 fn trim(folder: &Path, dataset: &Dataset, before: u64, used_at_most: u64) -> Result<()> {
     let Some(found) = super::find(folder)? else { return Ok(()) };
     let mut left = found.blocks_of(dataset.jobs).saturating_sub(before);

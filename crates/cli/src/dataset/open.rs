@@ -1,4 +1,4 @@
-//! Finding data: by its manifest, which tells how it was made.
+//! Finds data by its manifest, which records how it was made.
 
 use anyhow::{Context as _, Result, bail};
 use block::Bytes;
@@ -10,13 +10,14 @@ use std::path::{Path, PathBuf};
 /// A directory that was filled.
 #[derive(Clone, Debug)]
 pub struct Found {
-    /// Where it is.
+    /// Its folder.
     pub folder: PathBuf,
     /// How it was made.
     pub dataset: Dataset,
-    /// Its files: the job, the number of the file in it from 0, the path, whole blocks.
+    /// Its files: the job, the file's number in it from 0, the path, and the number of complete
+    /// blocks.
     pub files: Vec<(u32, u64, PathBuf, u64)>,
-    /// Blocks of each job when the last filling ended; empty where none has.
+    /// Blocks of each job when the last fill ended; empty if none has.
     pub noted: Vec<u64>,
 }
 
@@ -31,16 +32,16 @@ impl Found {
         self.files.iter().filter(|(of, ..)| *of == job).map(|(.., blocks)| blocks).sum()
     }
 
-    /// Jobs that have fewer blocks than they had when the last filling ended: which, how many they
-    /// had, and how many are there.
+    /// Jobs that have fewer blocks than when the last fill ended: the job, its blocks then, and its
+    /// blocks now.
     pub fn short(&self) -> impl Iterator<Item = (u32, u64, u64)> {
         let jobs = (1..).zip(&self.noted).map(|(job, noted)| (job, *noted, self.blocks_of(job)));
         jobs.filter(|(_, noted, there)| there < noted)
     }
 }
 
-/// Writes down how many blocks each job has now. The manifest is replaced as a whole: without it
-/// nobody knows what the data must be.
+/// Records how many blocks each job has now. The manifest is replaced atomically, because without
+/// it the expected contents are unknown.
 pub fn note(folder: &Path) -> Result<()> {
     let Some(found) = find(folder)? else { return Ok(()) };
     let blocks: Vec<u64> = (1..=found.dataset.jobs).map(|job| found.blocks_of(job)).collect();
@@ -59,7 +60,7 @@ pub fn note(folder: &Path) -> Result<()> {
     replaced().with_context(|| manifest.display().to_string())
 }
 
-/// The data in `folder`; `None` when dgen has not been there.
+/// The data in `folder`; `None` if dgen has not filled it.
 pub fn find(folder: &Path) -> Result<Option<Found>> {
     let manifest = folder.join(Dataset::MANIFEST);
     let text = match std::fs::read_to_string(&manifest) {

@@ -1,10 +1,10 @@
-//! A stream of large reads or writes to one place, several on their way while the next is being
-//! made.
+//! A stream of large reads or writes to one place. Several are in flight while the next is being
+//! prepared.
 //!
 //! ```text
 //!   make 5 ── write 4 ── write 3 ── write 2 ──►      at most DEPTH on their way; the oldest must end before the next begins
 //! ```
-//! So when writing ends anywhere, everything but the last DEPTH pieces is there.
+//! So wherever writing ends, all but the last DEPTH pieces are complete.
 
 use super::Place;
 use anyhow::{Result, bail};
@@ -16,9 +16,9 @@ use storage::{How, Intent, Opened, Permit};
 use uring::disk::Create;
 use uring::{Io, IoSettings};
 
-/// Pieces on their way at most.
+/// Maximum number of pieces in flight.
 pub const DEPTH: usize = 8;
-/// Bytes of a piece at most.
+/// Maximum size of a piece in bytes.
 pub const PIECE: u64 = 1 << 20;
 
 /// The stream.
@@ -26,10 +26,10 @@ pub struct Pipe {
     io: Io,
     target: Box<dyn Target>,
     size: u64,
-    /// Bytes of a piece: what the place takes at once, at most [`PIECE`].
+    /// Bytes of a piece: the largest request of the place, at most [`PIECE`].
     piece: u64,
     flushes: bool,
-    /// What is on its way, in order, and whether it has ended.
+    /// The pieces in flight, in order, and whether each has ended.
     flying: VecDeque<(u64, bool)>,
     failed: Option<Fault>,
 }
@@ -38,24 +38,25 @@ impl Pipe {
     /// Opens a place for reading.
     ///
     /// # Errors
-    /// It is not there, or is none that blocks of 8 KiB can be read from.
+    /// It does not exist, or blocks of 8 KiB cannot be read from it.
     pub fn reading(place: &Place) -> Result<Pipe> {
         Pipe::open(&Permit::ask(place, Intent::Read)?)
     }
 
-    /// Opens what leave was given for.
+    /// Opens the place of a permit.
     ///
     /// # Errors
-    /// It is none that blocks of 8 KiB can be written to, or cannot be opened.
+    /// Blocks of 8 KiB cannot be written to it, or it cannot be opened.
     pub fn open(permit: &Permit) -> Result<Pipe> {
         Pipe::open_or_make(permit, Create::Never)
     }
 
-    /// The same, and may make a file. Files are opened past the page cache, or through it where the
-    /// file system has no other way.
+    /// [`Pipe::open`], optionally creating a file. Files are opened with direct I/O, or through the
+    /// page cache if the file system does not support that.
     pub fn open_or_make(permit: &Permit, create: Create) -> Result<Pipe> {
         let permit = permit.clone().over_one_connection();
-        // What is split has parts with memory of their own, and each export receives into its own.
+        // The parts of a split request have memory of their own, and each export receives into its
+        // own.
         let copies = if permit.splits() { 2 } else { 1 };
         let received = u64::from(permit.connections().saturating_sub(1)) * storage::NbdTarget::MEMORY.0 * 2;
         let slab = Bytes(PIECE * (DEPTH as u64 + 2) * copies + (1 << 20) + received);
@@ -66,7 +67,7 @@ impl Pipe {
             files: 8 + permit.files() + permit.connections(),
             ..IoSettings::default()
         })?;
-        // The pieces go one after the other: more connections would not make them faster.
+        // The pieces are sent one after the other, so more connections would not be faster.
         let how = How { create, fallback: Some(BLOCK as u32), ..How::default() };
         let Opened { target, sizes, align, flushes, .. } = permit.open(&io, how)?;
         let (place, longest) = (permit.place(), target.traits().longest);
@@ -85,12 +86,13 @@ impl Pipe {
         self.size
     }
 
-    /// Bytes of one write at most.
+    /// Maximum size of one write in bytes.
     pub fn piece(&self) -> u64 {
         self.piece
     }
 
-    /// Writes `len` bytes at `at`, which `fill` makes. It may still be on its way afterwards.
+    /// Writes `len` bytes, produced by `fill`, at `at`. The write may still be in flight
+    /// afterwards.
     ///
     /// # Errors
     /// This or an earlier write failed.
@@ -116,7 +118,7 @@ impl Pipe {
     /// Makes all that was written durable.
     ///
     /// # Errors
-    /// That, or a write before it, failed.
+    /// The sync or an earlier write failed.
     pub fn sync(&mut self) -> Result<(), Fault> {
         self.finish()?;
         if self.flushes {
@@ -125,8 +127,8 @@ impl Pipe {
         self.finish()
     }
 
-    /// Reads `from..to` in pieces; `each` is shown where a piece begins and its bytes, in any
-    /// order, and ends it early by returning false.
+    /// Reads `from..to` in pieces. `each` is called with the start of a piece and its bytes, in any
+    /// order, and ends the reading by returning false.
     ///
     /// # Errors
     /// A read failed.
@@ -155,10 +157,10 @@ impl Pipe {
         Ok(found)
     }
 
-    /// Hands a request over, and waits until there is room for another.
+    /// Submits a request, and waits until there is room for another.
     fn submit(&mut self, at: u64, len: u64, op: Op, see: &mut dyn FnMut(u64, &[u8])) -> Result<(), Fault> {
         let now = self.io.now();
-        // A completion tells its tag and not its place, so the place is the tag.
+        // A completion has its tag but not its position, so the position is the tag.
         let mut request = Request { tag: at, object: ObjectId(0), at, len, op, fua: false, due: now };
         loop {
             match self.target.submit(now, request) {
@@ -182,7 +184,7 @@ impl Pipe {
         self.failed.map_or(Ok(()), Err)
     }
 
-    /// Takes in what has ended.
+    /// Processes completions.
     fn reap(&mut self, now: Time, see: &mut dyn FnMut(u64, &[u8])) {
         let mut ended = Vec::new();
         self.target.poll(now, &mut ended);
@@ -206,16 +208,16 @@ impl Pipe {
     }
 }
 
-/// What a pipe waits for.
+/// The condition that a pipe waits for.
 #[derive(Clone, Copy, PartialEq)]
 enum Until {
-    /// At most so many pieces are on their way.
+    /// At most this many pieces are in flight.
     Flying(usize),
-    /// Something has happened: a piece ended, or a lost connection is back.
+    /// An event: a piece ended, or a lost connection was restored.
     Event,
 }
 
-/// A pipe that waits.
+/// A waiting pipe.
 struct Waiting<'a> {
     pipe: &'a mut Pipe,
     until: Until,
@@ -235,7 +237,7 @@ impl Actor for Waiting<'_> {
 
     fn is_over(&self, _now: Time) -> bool {
         match self.until {
-            // A failure is returned at once; what is on its way then ends with the pipe.
+            // A failure is returned at once; pieces in flight end with the pipe.
             _ if self.pipe.failed.is_some() => true,
             Until::Flying(most) => self.pipe.flying.len() <= most,
             Until::Event => self.passes > 1,
@@ -247,8 +249,7 @@ impl Actor for Waiting<'_> {
 mod tests {
     use super::*;
 
-    /// What is written is read back, whatever comes in pieces, and the room for pieces never runs
-    /// out.
+    /// What is written is read back across pieces, and buffers never run out.
     #[test]
     fn a_file_is_written_and_read_in_pieces() {
         let folder = tempfile::tempdir().unwrap();
@@ -274,7 +275,7 @@ mod tests {
         assert_eq!(seen, 20 * PIECE - PIECE / 2);
     }
 
-    /// Reading beyond the end is a fault and not a hang.
+    /// Reading beyond the end fails and does not hang.
     #[test]
     fn what_fails_is_said() {
         let folder = tempfile::tempdir().unwrap();

@@ -1,7 +1,7 @@
-//! The one factor: bursts of all hosts at once, without floors, at rates that come closer until the
-//! storage moves as many blocks a second as the experiment is aimed at, or until it is known what
-//! it usually moves. Then a whole run at these rates says what it can do for longer: a disk that
-//! rested before does more.
+//! Finds the factor of the rates. All hosts write bursts at once, without floors, at rates adjusted
+//! step by step until the storage writes the number of blocks a second that the experiment aims at,
+//! or until its usual rate is known. Then a whole run at these rates shows what the storage
+//! sustains: a disk that was idle before does more.
 
 use super::Field;
 use super::load::{factor_max, last_runs, one_burst, ramps, window};
@@ -10,26 +10,26 @@ use block::Span;
 use ramp::{Busy, RampSettings, TimelineSecond, Window, busy};
 use workload::plan::HostsPlan;
 
-/// Bursts that are tried at most.
+/// Maximum number of bursts.
 const TRIES: usize = 12;
-/// What the first burst is for: storage of so many blocks a second, which any does.
+/// The first burst is for storage that writes this many blocks a second, which any storage does.
 const FIRST: f64 = 6_000.0;
-/// Where nobody was busy for a whole second, so many times more is tried.
+/// If no host was busy for a whole second, the rates are multiplied by this.
 const STEP: f64 = 2.0;
-/// So near is near enough: the measure itself varies by as much.
+/// Accepted relative difference; the measurement itself varies by as much.
 const NEAR: f64 = 0.04;
-/// Where no burst comes so near, so many tell what is usual: a disk that wavers by a tenth hardly
-/// ever does twice the same.
+/// If no burst comes that near, this many bursts determine the usual rate. The speed of a disk that
+/// varies by a tenth is hardly ever the same twice.
 const ENOUGH: usize = 6;
-/// The best burst does at most so many times what the worst does, or nothing is usual.
+/// Maximum ratio of the fastest to the slowest burst; beyond it there is no usual rate.
 const SPREAD: f64 = 1.6;
 
-/// Times the published rates that this storage can be asked for.
+/// The factor of the published rates that this storage can carry.
 pub(super) fn fit(plan: &HostsPlan, field: &mut dyn Field, say: &mut dyn FnMut(&str)) -> Result<f64> {
     let published = window(plan, 1.0, plan.runs - 1);
     let most = factor_max(plan);
-    // Half the period is half the burst; rates and ratios stay. Three seconds show a whole busy
-    // one.
+    // Half the period makes half the burst; rates and ratios stay the same. In three seconds at
+    // least one whole second is busy.
     let cycle = (plan.cycle / 2).max(Span::from_secs(3).min(plan.cycle));
     let mut factor = published.factor(FIRST).min(most);
     let mut measured: Vec<f64> = Vec::new();
@@ -57,7 +57,8 @@ pub(super) fn fit(plan: &HostsPlan, field: &mut dyn Field, say: &mut dyn FnMut(&
             say(&format!("it is another in each burst; what is usual fits {usual:.4}"));
             return whole_run(plan, field, &published, usual, say);
         }
-        // Of the last three, so that a stall of the machine in one of them moves nothing.
+        // The median of the last three, so that a stall of the machine in one of them has no
+        // effect.
         factor = published.factor(median(&measured[measured.len().saturating_sub(3)..]));
         if factor > most {
             bail!(
@@ -70,7 +71,7 @@ pub(super) fn fit(plan: &HostsPlan, field: &mut dyn Field, say: &mut dyn FnMut(&
     bail!("cannot say: in {TRIES} bursts the storage was busy for long enough only {} times", measured.len())
 }
 
-/// What the storage usually does, of bursts none of which came near what the one before it said.
+/// The usual rate of the storage, from bursts of which none came near the previous one.
 fn usual(measured: &[f64]) -> Result<f64> {
     let (least, greatest) = measured.iter().fold((f64::MAX, 0.0_f64), |(a, b), &one| (a.min(one), b.max(one)));
     if greatest > least * SPREAD {
@@ -83,8 +84,8 @@ fn usual(measured: &[f64]) -> Result<f64> {
     Ok(median(measured))
 }
 
-/// What holds for a whole run, with every host asking for most; never more than `factor`, at which
-/// it is measured.
+/// The factor that holds for a whole run with every host at its maximum. It is measured at `factor`
+/// and never larger.
 fn whole_run(
     plan: &HostsPlan,
     field: &mut dyn Field,
@@ -102,8 +103,8 @@ fn whole_run(
     Ok(fits)
 }
 
-/// What the storage did while all hosts wrote in the one run of these ramps; `None` where that was
-/// too short to tell.
+/// The rate of the storage while all hosts wrote in the single run of these ramps; `None` if that
+/// time was too short.
 fn measured_by(field: &mut dyn Field, ramps: &[RampSettings]) -> Result<Option<Busy>> {
     let runs = field.run(ramps, 0).context("while the storage was measured")?;
     let seconds: Vec<_> = runs.iter().map(|run| TimelineSecond::of(0, run)).collect();
@@ -124,12 +125,12 @@ mod tests {
         assert_eq!(median(&[7.0]), 7.0);
     }
 
-    /// As a disk did it that was nobody else's; one that does twice as much in one burst as in
-    /// another has no usual.
+    /// Measured on a disk without other load. A disk that is twice as fast in one burst as in
+    /// another has no usual rate.
     #[test]
     fn a_wavering_disk_has_its_usual() {
         let wavering = [89_781.0, 94_007.0, 86_038.0, 95_849.0, 106_273.0, 100_906.0];
-        // Between 94 007 and 95 849, the two in the middle.
+        // The mean of 94 007 and 95 849, the two in the middle.
         assert_eq!(usual(&wavering).unwrap(), 94_928.0);
         let error = usual(&[50_000.0, 60_000.0, 100_000.0]).unwrap_err().to_string();
         assert!(error.contains("50000 to 100000 blocks/s in 3 bursts"), "{error}");

@@ -8,18 +8,18 @@ use qos::RegistrySettings;
 use ramp::{Accounting, BLOCK, Constants, HostLoad, Ladder, Layout, RampLoad, RampSettings, Steps, Window};
 use workload::plan::{HostsPlan, PlanUnits, PlannedHost};
 
-/// What published figures are multiplied by.
+/// The factors for published figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Scaling {
-    /// Rates.
+    /// The factor for rates.
     pub rates: f64,
-    /// Published used space by the space here: a rate per TB grows by it, so that a host's floor is
-    /// its published one times `rates`.
+    /// The published used space divided by the space here. Rates per TB are multiplied by it, so
+    /// that the floor of a host is the published one times `rates`.
     pub space: f64,
 }
 
 impl Scaling {
-    /// For this factor of rates.
+    /// The scaling for a factor of rates.
     pub fn of(plan: &HostsPlan, factor: f64) -> Scaling {
         let tb = match plan.units {
             PlanUnits::Decimal => 1e12,
@@ -31,13 +31,13 @@ impl Scaling {
     }
 }
 
-/// An administrator's line with its limits fitted: fixed ones and absolute minima by the rates'
-/// factor, rates per TB by the space's too.
+/// A command with its limits scaled: fixed limits and absolute minima by the factor for rates,
+/// rates per TB by the factor for space as well.
 ///
 /// # Errors
-/// The line is no command, or a value no rate.
+/// The line is not a command, or a value is not a rate.
 pub fn fitted(line: &str, scaling: Scaling) -> Result<String> {
-    // Rates are scaled with the rest of a plan; what is left is the space.
+    // Rates are scaled here as in other plans; only the factor for space is left.
     let line = crate::scale::line(line, scaling.rates)?;
     if scaling.rates == 1.0 && scaling.space == 1.0 {
         return Ok(line);
@@ -57,18 +57,18 @@ pub fn fitted(line: &str, scaling: Scaling) -> Result<String> {
             changed = true;
         }
     }
-    // A line without rates stays as it is written, to the letter.
+    // A line without rates stays exactly as written.
     let fitted = if changed { Word::join(&words) } else { line.clone() };
     ontap::parse(&fitted).with_context(|| format!("{}: scaled to this machine it is {fitted:?}", within()))?;
     Ok(fitted)
 }
 
-/// The test's numbers.
+/// The constants of the test.
 pub fn constants(plan: &HostsPlan) -> Constants {
     Constants { cycle: plan.cycle, writers: plan.writers, ..Constants::default() }
 }
 
-/// What the storage must be able to do in a run, from 0, with rates times `factor`.
+/// What the storage must carry in a run (from 0), with rates times `factor`.
 pub fn window(plan: &HostsPlan, factor: f64, run: u32) -> Window {
     let target = |host: &PlannedHost| ladder(plan, host, factor).targets()[run as usize];
     let load = |host: &PlannedHost| HostLoad { target: target(host), protected: host.protected };
@@ -117,7 +117,7 @@ pub fn one_burst(ramps: &[RampSettings], cycle: Span) -> Vec<RampSettings> {
     runs
 }
 
-/// How the plan's policies are meant.
+/// The registry settings of the plan.
 pub fn registry_settings(plan: &HostsPlan) -> RegistrySettings {
     let units = match plan.units {
         PlanUnits::Decimal => qos::Units::Decimal,
@@ -126,8 +126,8 @@ pub fn registry_settings(plan: &HostsPlan) -> RegistrySettings {
     RegistrySettings { units, ..RegistrySettings::default() }
 }
 
-/// The lines that make a plan's SVM, volumes and LUNs. Sizes are plain bytes: no unit can be
-/// misread.
+/// The commands that create a plan's SVM, volumes and LUNs. Sizes are plain bytes, so that no unit
+/// can be misread.
 pub fn set_up(plan: &HostsPlan) -> Vec<String> {
     let (svm, data) = (&plan.svm, plan.volume_size.0);
     let mut lines = vec![format!("vserver create -vserver {svm}")];
@@ -149,7 +149,7 @@ pub fn set_up(plan: &HostsPlan) -> Vec<String> {
 
 /// Bytes of a host's journal: room for the largest burst that its data can hold.
 pub fn journal_bytes(plan: &HostsPlan, host: &PlannedHost) -> u64 {
-    // A burst is never more than the data. Space is taken only as it is written.
+    // A burst never exceeds the data. Space is allocated only when it is written.
     let blocks = host.volumes.len() as u64 * plan.volume_size.0 / BLOCK;
     Layout::wij_need(blocks).next_multiple_of(1 << 20)
 }
@@ -158,7 +158,7 @@ pub fn journal_bytes(plan: &HostsPlan, host: &PlannedHost) -> u64 {
 pub fn factor_max(plan: &HostsPlan) -> f64 {
     let most = plan.hosts.iter().map(|host| {
         let burst = RampLoad::of(host.to, &constants(plan)).burst.max(1);
-        // A block of each volume is its label.
+        // One block of each volume is its label.
         (host.volumes.len() as u64 * (plan.volume_size.0 / BLOCK - 1)) as f64 / burst as f64
     });
     most.fold(f64::INFINITY, f64::min)
@@ -192,7 +192,7 @@ mod tests {
         assert!(found.ends_with("-expected-iops-allocation used-space"), "{found}");
     }
 
-    /// The published wildcard commands run to the letter.
+    /// The published wildcard commands are run exactly as written.
     #[test]
     fn a_line_without_rates_stays_as_it_is_written() {
         let plan = plan();
@@ -201,7 +201,7 @@ mod tests {
         assert_eq!(fitted(published, Scaling::of(&plan, 0.0123)).unwrap(), published);
     }
 
-    /// The two plans differ in where the journal is, and in what protects it there.
+    /// The two plans differ in the place of the journal and its policy.
     #[test]
     fn both_plans_have_the_published_hosts() {
         let one = plan();
@@ -214,13 +214,13 @@ mod tests {
         }
         assert!(one.hosts.iter().all(|host| host.volumes.contains(&host.journal)));
         assert!(other.hosts.iter().all(|host| !host.volumes.contains(&host.journal)));
-        // The journals' own floor comes behind what both have.
+        // The floor of the journals is added after the commands that both plans have.
         assert!(other.floors_create.starts_with(&one.floors_create) && other.floors_on.starts_with(&one.floors_on));
         assert!(other.floors_off.starts_with(&one.floors_off));
         assert_eq!((one.cycle, one.run_length, one.runs), (other.cycle, other.run_length, other.runs));
     }
 
-    /// A tenth: 7 500 and 15 000 IOPS, in one burst at the top for the fit.
+    /// A tenth: 7 500 and 15 000 IOPS; for the fit, one burst at the top rate.
     #[test]
     fn ramps_are_fitted() {
         let ramps = ramps(&plan(), 0.1);

@@ -1,4 +1,4 @@
-//! The hosts on real storage: each a thread of its own, with NBD connections to a server in this
+//! The hosts on real storage, each with its own thread and NBD connections to a server in this
 //! process.
 
 use super::load::{journal_bytes, registry_settings, set_up};
@@ -25,22 +25,22 @@ pub struct Real {
     hosts: Vec<Host>,
     stop: Stop,
     clock: Clock,
-    /// From the first host that began a run to the last, the worst of all runs.
+    /// The longest time of all runs between the first host's start and the last one's.
     apart: Span,
-    // Last: the pool's folder goes when nobody uses it any more.
+    // Dropped last, because it removes the pool's folder.
     workspace: Workspace,
 }
 
 impl Real {
-    /// Where its pool lies.
+    /// The folder of its pool.
     pub fn folder(&self) -> &Path {
         self.workspace.path()
     }
 
-    /// Makes a pool, starts the server, makes and fills the plan's volumes.
+    /// Creates a pool, starts the server, and creates and fills the plan's volumes.
     ///
     /// # Errors
-    /// Whatever kept it from being ready.
+    /// A step failed.
     pub fn start(plan: &HostsPlan, options: &Options, real: &RealOptions) -> Result<Real> {
         let data = |host: &PlannedHost| host.volumes.len() as u64 * plan.volume_size.0;
         let filled = plan.hosts.iter().map(data).sum();

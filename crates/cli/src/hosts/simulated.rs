@@ -1,4 +1,4 @@
-//! The hosts in virtual time: the ramp's own machines on one clock, against the server's model.
+//! The hosts in virtual time: the machines of the ramp with a common clock, on the server's model.
 //!
 //! ```text
 //!   Machine ─┐
@@ -28,10 +28,10 @@ pub struct Simulated {
 }
 
 impl Simulated {
-    /// Makes the plan's volumes over the plan's device.
+    /// Creates the plan's volumes on the plan's device.
     ///
     /// # Errors
-    /// The plan names no device, or one that cannot be.
+    /// The plan has no device, or an impossible one.
     pub fn start(plan: &HostsPlan) -> Result<Simulated> {
         let journals = plan.hosts.iter().map(|host| journal_bytes(plan, host));
         let size = journals.chain([plan.volume_size.0]).max().unwrap_or(0);
@@ -45,7 +45,8 @@ impl Simulated {
             for path in host.data_paths() {
                 let object = server.lun(&plan.svm, &path)?;
                 files.push(DataFile { object, at: 0, blocks: plan.volume_size.0 / BLOCK });
-                // All of it, as after a fill; of journals as much as the largest burst wrote.
+                // All of it is in use, as after a fill; of a journal, as much as the largest burst
+                // wrote.
                 server.uses(object, plan.volume_size.0);
             }
             let journal = server.lun(&plan.svm, &host.journal_path())?;

@@ -1,12 +1,11 @@
-//! Hosts side by side, each on a thread of its own with a ring of its own. All open what they load,
-//! then all begin.
+//! Hosts side by side, each with its own thread and ring. All open their storage, then all begin.
 //!
 //! ```text
 //!   host 1   open ── ready ┐          ┌─ run ─────────────┐
 //!   host 2   open ─── ready├─► begin ─┼─ run ──────────── ├─► outcomes
 //!   host 3   open ─ ready  ┘          └─ run ─────────────┘
 //! ```
-//! One that cannot open, or loses its storage in a run, ends the run of all.
+//! If a host cannot open its storage or loses it in a run, the runs of all hosts end.
 
 use super::stopped;
 use crate::interrupt::Stop;
@@ -23,13 +22,13 @@ use uring::Clock;
 pub struct Host {
     /// Its name.
     pub name: String,
-    /// What its data is on.
+    /// The places of its data.
     pub data: Vec<String>,
-    /// What its write image journal is on.
+    /// The place of its write image journal.
     pub journal: String,
 }
 
-/// How a host hears when to begin, and whether to go on.
+/// The signals to a host: when to begin, and whether to continue.
 struct Cue<'a> {
     ready: Sender<()>,
     begin: Receiver<()>,
@@ -39,14 +38,15 @@ struct Cue<'a> {
     clock: Clock,
 }
 
-/// A host's run and when it began it; `None` where it was ended because of something else than this
-/// host.
+/// A host's run and its start; `None` if it ended for a reason outside of this host.
 type Played = Option<(RunOutcome, Time)>;
 
-/// Plays run `number` of each host's ramp. What each run was, and how far apart they began it.
+/// Plays run `number` of each host's ramp. Returns the outcomes and the time between the first
+/// start and the last.
 ///
 /// # Errors
-/// A stop was asked for, or the first host that failed: the runs of all were ended then.
+/// A stop was requested, or the error of the first host that failed. The runs of all hosts have
+/// ended.
 pub fn together(hosts: &[Host], ramps: &[RampSettings], number: u64, stop: &Stop) -> Result<(Vec<RunOutcome>, Span)> {
     let (lost, clock) = (&AtomicBool::new(false), Clock::new());
     let played: Vec<Result<Played>> = std::thread::scope(|scope| {
@@ -65,7 +65,7 @@ pub fn together(hosts: &[Host], ramps: &[RampSettings], number: u64, stop: &Stop
         let started = hosts.iter().zip(ramps).map(start).collect::<Result<Vec<_>>>();
         drop(ready);
         let (begin, threads): (Vec<Sender<()>>, Vec<ScopedJoinHandle<'_, _>>) = started?.into_iter().unzip();
-        // It ends when each is ready or has failed.
+        // The iterator ends when each host is ready or has failed.
         if is_ready.iter().count() == hosts.len() {
             begin.iter().for_each(|begin| _ = begin.send(()));
         }
@@ -76,7 +76,7 @@ pub fn together(hosts: &[Host], ramps: &[RampSettings], number: u64, stop: &Stop
     if stop.is_asked() {
         return Err(stopped());
     }
-    // One that failed goes before those that were ended because of it.
+    // The error of a failed host comes before those of hosts that ended because of it.
     let played = played.into_iter().collect::<Result<Vec<Played>>>()?;
     let played = played.into_iter().collect::<Option<Vec<_>>>().ok_or_else(stopped)?;
     let (outcomes, begun): (Vec<_>, Vec<Time>) = played.into_iter().unzip();

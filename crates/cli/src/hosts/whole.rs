@@ -1,4 +1,4 @@
-//! An experiment of hosts as one run: each run of a half is a point, each host an actor.
+//! An experiment of hosts as one kept run: each run of a half is a point, each host an actor.
 
 use super::load::{Scaling, fitted};
 use super::{HALVES, Turn, turns};
@@ -9,7 +9,7 @@ use stats::run::{Identity, Point, Run, RunActor, RunPlace};
 use stats::{Outcome, Scale, Verdict};
 use workload::plan::{HostsPlan, PlannedHost};
 
-/// The run before its first point: its hosts, and what they load.
+/// The run before its first point: the hosts and their volumes.
 pub(super) fn begun(plan: &HostsPlan, mut run: Run) -> Run {
     for host in &plan.hosts {
         let place = Some(run.place(RunPlace { kind: "volume".into(), name: luns(plan, host), size: None }));
@@ -19,7 +19,7 @@ pub(super) fn begun(plan: &HostsPlan, mut run: Run) -> Run {
     run
 }
 
-/// A point for each run of each half, in the order of time, with its lines fitted to this machine.
+/// A point for each run of each half in order of time, with its commands scaled to this machine.
 pub(super) fn points(plan: &HostsPlan, ramps: &[RampSettings], scaling: Scaling) -> Result<Vec<Point>> {
     let targets: Vec<Vec<u64>> = ramps.iter().map(|ramp| ramp.ladder.targets()).collect();
     let point = |turn: Turn| {
@@ -43,13 +43,12 @@ pub(super) fn points(plan: &HostsPlan, ramps: &[RampSettings], scaling: Scaling)
     Ok(points)
 }
 
-/// The answers of the whole experiment.
+/// The verdicts of the whole experiment.
 pub(super) fn verdicts(experiment: &Experiment) -> Vec<Verdict> {
     let (outcome, answers) = experiment_verdict(experiment);
     let verdict = |answer: Answered| Verdict {
         question: answer.question.into(),
-        // Where the whole cannot say, a part of it that did not come true is no failure of the
-        // floors.
+        // If the whole experiment cannot say, a failed part of it is not a failure of the floors.
         outcome: match answer.outcome {
             Outcome::Fail if outcome == Outcome::CannotSay => Outcome::CannotSay,
             answered => answered,
@@ -60,7 +59,7 @@ pub(super) fn verdicts(experiment: &Experiment) -> Vec<Verdict> {
     answers.into_iter().map(verdict).collect()
 }
 
-/// Where it comes from.
+/// The identity of the run.
 pub(super) fn identity(plan: &HostsPlan, tool: &str, started_unix_ms: u64, simulated: bool) -> Identity {
     Identity {
         text: plan.text.clone(),
@@ -70,7 +69,7 @@ pub(super) fn identity(plan: &HostsPlan, tool: &str, started_unix_ms: u64, simul
     }
 }
 
-/// How the loads became this machine's; `measured` is whether the factor was.
+/// How the loads were scaled to this machine. `measured` says whether the factor was measured.
 pub(super) fn scale(plan: &HostsPlan, factor: f64, measured: bool) -> Scale {
     let published_iops = plan.hosts.iter().map(|host| host.to).sum::<u64>() as f64;
     Scale { factor, published_iops, measured_iops: measured.then_some(published_iops * factor) }

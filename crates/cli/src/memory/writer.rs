@@ -1,5 +1,5 @@
-//! The results database as a run under way sees it: a thread of its own writes, so that nobody who
-//! plays the run waits for a lock or a disk.
+//! Writes a run in progress to the results database on a separate thread, so that the run never
+//! waits for a lock or a disk.
 //!
 //! ```text
 //!   run ── so far ──▶ one place ──▶ thread ──▶ database
@@ -17,11 +17,10 @@ use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::thread::JoinHandle;
 use uring::Clock;
 
-/// A run is written no more often than this.
+/// Minimum interval between writes of a run.
 const EVERY: Span = Span::SECOND;
 
-/// Of a long run this part of its time at most may be lost: what is read through each time grows
-/// with it.
+/// At most this fraction of a long run may be lost; what is read for each write grows with the run.
 const LOST_PART: u64 = 50;
 
 /// What the database stores together.
@@ -30,7 +29,7 @@ const MINUTE: Span = Span::from_secs(60);
 /// Writing takes this part of the time of one processor at most.
 const BUSY_PART: u64 = 100;
 
-/// Writes one run until it is over. One that is dropped leaves the run as it was written last.
+/// Writes one run until it is over. If it is dropped, the run stays as it was last written.
 pub struct Writer {
     orders: Option<SyncSender<Order>>,
     thread: Option<JoinHandle<Option<(PathBuf, i64)>>>,
@@ -46,7 +45,7 @@ enum Order {
 }
 
 impl Writer {
-    /// Begins to keep `run` in `file`; `None` where it cannot be kept, which was said then.
+    /// Begins to keep `run` in `file`. Returns `None`, after reporting why, if it cannot be kept.
     pub fn begin(file: PathBuf, run: &Run) -> Option<Writer> {
         let mut file = Database { file, open: None, number: None, said: false };
         file.write(run, "the run goes on, but is not kept")?;
@@ -63,15 +62,15 @@ impl Writer {
         }
     }
 
-    /// Whether it is time to write what there is so far.
+    /// Whether it is time to write the run so far.
     pub fn is_due(&self) -> bool {
         self.pace.clock.now().as_nanos() >= self.pace.next.load(Relaxed)
     }
 
-    /// Writes what there is so far, soon; nothing while earlier figures wait for the database.
+    /// Writes the run so far, soon; does nothing while an earlier write waits for the database.
     pub fn so_far(&self, run: Run) {
         self.pace.next.store(u64::MAX, Relaxed);
-        // Without the thread nothing is kept any longer, and it said why.
+        // Without the thread nothing is kept any longer; it has reported why.
         let _ = self.orders.as_ref().map(|orders| orders.try_send(Order::SoFar(Box::new(run))));
     }
 
@@ -95,7 +94,7 @@ impl Writer {
         self.close(Some(Order::End(Box::new(run))))
     }
 
-    /// Takes the run away.
+    /// Removes the run.
     pub fn forget(mut self) {
         self.close(Some(Order::Forget));
     }
@@ -114,11 +113,11 @@ impl Drop for Writer {
     }
 }
 
-/// When the run is written next.
+/// The time of the next write.
 struct Pace {
     clock: Clock,
     began: Time,
-    /// Nanoseconds on the clock; the last there are while it is being written.
+    /// Nanoseconds on the clock; the maximum while a write is in progress.
     next: AtomicU64,
     /// Up to which time of the run it is written, in nanoseconds; the last there are once nothing
     /// is kept any longer.
@@ -134,7 +133,7 @@ impl Default for Pace {
 }
 
 impl Pace {
-    /// It was written from `from` until now.
+    /// A write took from `from` until now.
     fn wrote(&self, from: Time) {
         let now = self.clock.now();
         let rest = EVERY.max(now.since(from) * BUSY_PART).max(now.since(self.began) / LOST_PART);
@@ -142,13 +141,13 @@ impl Pace {
     }
 }
 
-/// The thread's side.
+/// The state of the thread.
 struct Database {
     file: PathBuf,
     open: Option<Results>,
     /// The number of the run, once it has one.
     number: Option<i64>,
-    /// The user knows that something could not be written.
+    /// Whether a failed write was reported to the user.
     said: bool,
 }
 
@@ -164,7 +163,7 @@ impl Database {
                     return self.number.filter(|_| !self.said).map(|number| (self.file, number));
                 }
                 Order::Forget => {
-                    // What cannot be taken away is a run of which nothing was measured.
+                    // If this fails, a run without measurements remains.
                     let _ = self.open.as_mut().zip(self.number).map(|(open, number)| open.delete(number));
                     return None;
                 }

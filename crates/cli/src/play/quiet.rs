@@ -1,4 +1,4 @@
-//! A plan in virtual time whose recording alone is wanted.
+//! Plays a plan in virtual time for its recording only.
 
 use super::{Simulated, idle_service, scaled};
 use crate::interrupt;
@@ -11,7 +11,7 @@ use stats::run::Run;
 use workload::Plan;
 use workload::plan::Device;
 
-/// Plays a plan in virtual time at `times` its load, without a word: nothing is printed or kept.
+/// Plays a plan in virtual time at `times` its load. Nothing is printed or kept.
 ///
 /// # Errors
 /// The plan is wrong or cannot be simulated.

@@ -1,4 +1,4 @@
-//! `seawall advise cache`: which size of a cache is worth its memory, by what clients asked for.
+//! `seawall advise cache`: the cache size that is worth its memory, from the requests of clients.
 
 mod replayed;
 
@@ -13,43 +13,43 @@ use report::text::{count, thousands, wrap};
 use report::{Page, picture};
 use std::path::{Path, PathBuf};
 
-/// Pages that are followed: 8192 have a mean error below a hundredth (Waldspurger and others, FAST
+/// Number of sampled pages: 8192 have a mean error below a hundredth (Waldspurger and others, FAST
 /// 2015, figure 8).
 const SAMPLES: usize = 8192;
-/// The smallest size looked at, in bytes: the smallest that a server takes.
+/// The smallest size considered, in bytes: the smallest that a server accepts.
 const FROM: u64 = 1 << 20;
-/// Columns of a bar of all hits.
+/// Columns of the bar for 100 % hits.
 const BAR: f64 = 40.0;
-/// Slots of the cache that is played through the trace at most: 64 GiB in pages of 4 KiB.
+/// Maximum number of slots of the cache simulated with the trace: 64 GiB in pages of 4 KiB.
 const PLAYED_MAX: u64 = 1 << 24;
 
-/// Say which size of a cache is worth its memory
+/// Find the cache size that is worth its memory
 ///
-/// From a trace of what clients asked for, or from a kept run of a plan, whose requests are made
-/// again from its seed, as many in each second as it did: the share of the pages read that a cache
-/// of each size would have had (a miss-ratio curve by sampling, SHARDS), and the largest size whose
-/// doubling still saves 5 % of all reads. Traces are fio's iologs (--write_iolog, versions 2 and
-/// 3), tables (time_us,file,action,offset,length) and dumps of blktrace. Exit code 0: a size is
-/// worth its memory; 1: none is.
+/// From a trace of the requests of clients, or from a kept run of a plan, whose requests are
+/// generated again from its seed, as many in each second as the run had: the share of page reads
+/// that a cache of each size would have hit (a miss-ratio curve by sampling, SHARDS), and the
+/// largest size whose doubling still saves 5 % of all reads. Traces are fio's iologs
+/// (--write_iolog, versions 2 and 3), tables (time_us,file,action,offset,length) and dumps of
+/// blktrace. Exit code 0: a size is worth its memory; 1: none is.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("asked").args(["trace", "recording"]).required(true)))]
 pub struct AdviseCache {
     /// The trace
     #[arg(long, value_name = "FILE")]
     trace: Option<PathBuf>,
-    /// In place of a trace, a results database
+    /// A results database instead of a trace
     #[arg(long, value_name = "PATH")]
     recording: Option<PathBuf>,
-    /// Which run of it [default: the last]
+    /// The run in it [default: the last]
     #[arg(long, value_name = "N", requires = "recording", conflicts_with = "trace")]
     run: Option<u64>,
-    /// Which file or device, by name; may be given several times [default: all]
+    /// Only this file or device, by name; may be given several times [default: all]
     #[arg(long, value_name = "NAME")]
     file: Vec<String>,
-    /// Which volume, by name, as --file
+    /// Only this volume, by name; like --file
     #[arg(long, value_name = "NAME")]
     volume: Vec<String>,
-    /// A page of the cache, in KiB
+    /// Size of a page of the cache, in KiB
     #[arg(long, value_name = "KIB", default_value = "4", value_parser = ["4", "8", "16", "32", "64"])]
     page_kib: String,
     /// Write the advice with its curve as an HTML page
@@ -91,7 +91,7 @@ impl AdviseCache {
         Ok(if found.best.is_some() { Answer::Yes } else { Answer::No })
     }
 
-    /// What clients asked for.
+    /// The requests of clients.
     fn asked(&self) -> Result<Asked> {
         match (&self.trace, &self.recording) {
             (_, Some(path)) => replayed::asked(path, self.run),
@@ -101,7 +101,7 @@ impl AdviseCache {
     }
 }
 
-/// What a trace says that clients asked for.
+/// The requests in a trace.
 fn traced(path: &Path) -> Result<Asked> {
     let named = format!("--trace {}", path.display());
     let bytes = std::fs::read(path).with_context(|| named.clone())?;
@@ -109,29 +109,29 @@ fn traced(path: &Path) -> Result<Asked> {
     Ok(Asked { named, about: path.display().to_string(), trace })
 }
 
-/// What clients asked for, and where that is from.
+/// The requests of clients and their source.
 struct Asked {
-    /// The option that said it, for messages.
+    /// The option that named the source, for messages.
     named: String,
-    /// A few words of it.
+    /// A short description of the source.
     about: String,
     trace: Trace,
 }
 
-/// What a trace says of caches.
+/// The result for a trace.
 struct Found {
-    /// Bytes of a page.
+    /// Size of a page in bytes.
     page: u64,
     reads: u64,
     curve: Curve,
     sizes: Vec<Worth>,
     best: Option<Worth>,
-    /// Share of hits at the best size by the server's own policy, played through.
+    /// Share of hits at the best size, simulated with the server's own policy.
     played: Option<f64>,
 }
 
 impl Found {
-    /// Of the reads of these files, or of all; `None` if there are none.
+    /// The result for the reads of these files, or of all files; `None` if there are none.
     fn of(trace: &Trace, files: &[String], page: u64) -> Option<Found> {
         let is_meant = |file: u32| files.is_empty() || files.contains(&trace.files[file as usize]);
         let reads = || trace.events.iter().filter(|e| e.action == Action::Read && is_meant(e.file));
@@ -163,7 +163,7 @@ impl Found {
         Some(Found { page, reads: reads().count() as u64, curve, sizes: advice.sizes, best: advice.best, played })
     }
 
-    /// In binary units, as the command and the axis have them.
+    /// A size in binary units, as in the command and on the axis.
     fn bytes(&self, pages: u64) -> String {
         Bytes(pages.saturating_mul(self.page)).to_string()
     }

@@ -1,4 +1,4 @@
-//! `seawall levels report`: what a provider bills.
+//! `seawall levels report`: the bill of a provider.
 
 use super::read;
 use crate::{Answer, date, terminal};
@@ -8,13 +8,13 @@ use std::fs::File;
 use std::path::{Path, PathBuf};
 use store::{HourRow, HourlyTotals, ObjectName, TOTALS};
 
-/// Say what was promised, used, held back and missed, and what it costs
+/// Report what was promised, used, held back and missed, and what it costs
 #[derive(clap::Args)]
 pub struct Report {
     /// The file of classes
     file: PathBuf,
-    /// A pool's folder, whose hourly totals are read, beside its server or without; may be given
-    /// several times
+    /// A pool's folder, whose hourly totals are read, whether or not it is being served; may be
+    /// given several times
     #[arg(long, value_name = "DIR", required_unless_present = "hours")]
     pool: Vec<PathBuf>,
     /// A file of hours (CSV), as `levels hours` writes it; may be given several times
@@ -26,10 +26,10 @@ pub struct Report {
     /// Up to this date [default: now]
     #[arg(long, value_name = "DATE", value_parser = full_hour)]
     to: Option<u64>,
-    /// Write the bill for a spreadsheet as well, a row for each volume
+    /// Also write the bill as CSV, a row for each volume
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
-    /// Write a page as well
+    /// Also write a page
     #[arg(long, value_name = "FILE")]
     page: Option<PathBuf>,
 }
@@ -38,7 +38,7 @@ impl Report {
     /// Reads the hours and prints the bill.
     ///
     /// # Errors
-    /// Something cannot be read or written, or is not as it should be.
+    /// Something cannot be read or written, or is invalid.
     pub fn run(self) -> Result<Answer> {
         let classes = read(&self.file)?;
         let now = date::since_1970().as_secs();
@@ -73,14 +73,14 @@ impl Report {
     }
 }
 
-/// Write what a pool kept of each object by the hour as CSV: for a spreadsheet, or for `report`
-/// elsewhere
+/// Write a pool's hourly totals of each object as CSV: for a spreadsheet, or for `report` on
+/// another machine
 #[derive(clap::Args)]
 pub struct Hours {
     /// The pool's folder
     #[arg(long, value_name = "DIR")]
     pool: PathBuf,
-    /// From this date on, UTC: 2026-11-01, or 2026-11-01T06:00 [default: all there is]
+    /// From this date on, UTC: 2026-11-01, or 2026-11-01T06:00 [default: from the first hour]
     #[arg(long, value_name = "DATE", value_parser = full_hour)]
     from: Option<u64>,
     /// Up to this date [default: now]
@@ -89,7 +89,7 @@ pub struct Hours {
 }
 
 impl Hours {
-    /// Writes them to standard output.
+    /// Writes the hours to standard output.
     ///
     /// # Errors
     /// They cannot be read or written.
@@ -109,12 +109,12 @@ impl Hours {
     }
 }
 
-/// Reads what a pool kept of a period.
+/// Reads the hours of a pool in a period.
 fn each_hour(dir: &Path, period: Period, mut each: impl FnMut(HourRow)) -> Result<()> {
     if !dir.is_dir() {
         bail!("--pool {}: there is no such folder", dir.display());
     }
-    // A pool has none before its first minute.
+    // A pool has no totals before its first minute.
     if !dir.join(TOTALS).exists() {
         store::must_be_a_pool(dir).context("--pool")?;
     }
@@ -131,8 +131,8 @@ fn kept(path: &Path) -> Result<Vec<Hour>> {
     levels::hours(File::open(path).with_context(named)?).with_context(named)
 }
 
-/// A date as people give it, in seconds since the beginning of 1970. What was kept is by the hour,
-/// so that no part of one can be told.
+/// A date as typed, in seconds since the beginning of 1970. Totals are hourly, so a part of an hour
+/// is refused.
 fn full_hour(given: &str) -> Result<u64, String> {
     let moment = block::moment(given).ok_or("must be a date such as 2026-11-01 or 2026-11-01T06:00, from 1970 on")?;
     let is_full = moment.is_multiple_of(3600);

@@ -1,4 +1,4 @@
-//! A running server, asked and told by its control socket as the shell does.
+//! A connection to a running server through its control socket, like that of the shell.
 
 use anyhow::{Context as _, Result, bail};
 use levels::Existing;
@@ -14,7 +14,7 @@ impl Server {
     /// Connects to the server of a pool.
     ///
     /// # Errors
-    /// None answers.
+    /// No server answers.
     pub fn connect(pool: &Path) -> Result<Server> {
         ControlClient::connect(&pool.join(CONTROL_SOCKET)).map(Server).with_context(|| {
             let pool = pool.display();
@@ -22,10 +22,10 @@ impl Server {
         })
     }
 
-    /// Runs a line; its answer, or its refusal.
+    /// Runs a command. The inner result is the answer or the refusal.
     ///
     /// # Errors
-    /// The server went away.
+    /// The connection was lost.
     pub fn run(&mut self, line: &str) -> Result<Result<String, String>> {
         self.0.run(line).context("the server went away")
     }
@@ -33,7 +33,7 @@ impl Server {
     /// The names of its SVMs.
     ///
     /// # Errors
-    /// It does not say.
+    /// The server does not answer.
     pub fn svms(&mut self) -> Result<Vec<String>> {
         Ok(self.records("vserver show")?.iter().map(|record| text(record, "vserver")).collect())
     }
@@ -41,7 +41,7 @@ impl Server {
     /// Its adaptive policy groups.
     ///
     /// # Errors
-    /// It does not say.
+    /// The server does not answer.
     pub fn policies(&mut self) -> Result<Vec<Existing>> {
         let records = self.records("qos adaptive-policy-group show -instance")?;
         let number = |record: &Value, field: &str| record[field].as_u64().unwrap_or(0);

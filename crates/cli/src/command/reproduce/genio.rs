@@ -1,4 +1,4 @@
-//! The GenIO tests at the level of phases, with policies by the administration's own arithmetic.
+//! The GenIO tests at the level of phases, with policies computed by the administration.
 
 use super::Setting;
 use admin::Administration;
@@ -11,7 +11,7 @@ use stage::device::spec_of;
 use std::collections::HashSet;
 use workload::plan::Device;
 
-/// Volumes of a host, and bytes of each and of its LUN: as published, 16 of 342 GB with one of
+/// Volumes of a host, and the sizes of each and of its LUN: as published, 16 of 342 GB with one of
 /// 307 GB on the A700.
 const VOLUMES: u32 = 16;
 const VOLUME: &str = "342GB";
@@ -75,7 +75,7 @@ pub fn aqos(setting: &Setting) -> Result<Comparison> {
 
 /// The array of a device, for the level of means.
 pub fn array_of(device: &Device) -> Result<Array> {
-    // Single requests know them, and means do not.
+    // Means do not model these; only single requests do.
     if let Some(key) = ["members", "queue_limit"].into_iter().find(|key| device.figure(key).is_some()) {
         bail!("--array: {key}: is for simulate alone; leave it out here");
     }
@@ -100,8 +100,7 @@ fn ramps(test: &str, setting: &Setting) -> Result<Ramps> {
     Ok((hosts, settings))
 }
 
-/// By host the sums of its volumes' floors and ceilings, as the administration has them after the
-/// published commands.
+/// For each host the sums of its volumes' floors and ceilings after the published commands.
 fn policies(hosts: &[(String, bool)]) -> Result<Vec<(Option<f64>, Option<f64>)>> {
     let mut administration = Administration::new(RegistrySettings::default());
     let mut made = vec![
@@ -123,12 +122,11 @@ fn policies(hosts: &[(String, bool)]) -> Result<Vec<(Option<f64>, Option<f64>)>>
                 .push(format!("vol modify -vserver epic -volume {volumes} -qos-adaptive-policy-group AqosEpicProd"));
         }
     }
-    // There is no scheduler here that the edits would have to reach: what is asked is what is in
-    // force.
+    // There is no scheduler here to apply the edits to: a requested limit is in force at once.
     for line in &made {
         let _ = administration.execute(line, Time::ZERO, &|_| 0).with_context(|| line.clone())?;
     }
-    // All of a LUN counts as used; volumes have nothing beside it.
+    // All of a LUN counts as used; volumes contain nothing else.
     let luns = administration.registry.objects().filter(|object| object.kind().is_leaf());
     let luns: HashSet<ObjectId> = luns.map(qos::Object::id).collect();
     let reserved = |object: ObjectId| if luns.contains(&object) { LUN } else { 0 };
@@ -146,7 +144,7 @@ fn policies(hosts: &[(String, bool)]) -> Result<Vec<(Option<f64>, Option<f64>)>>
     Ok(hosts.iter().map(of).collect())
 }
 
-/// A host's name as volumes have it.
+/// A host's name as used in the names of its volumes.
 fn name(host: &str) -> String {
     host.replace(['-', ' '], "_")
 }
@@ -157,8 +155,7 @@ mod tests {
     use capacity::nearest_step;
     use std::collections::HashMap;
 
-    /// The steps that the single rows are said to show are those whose totals are nearest to the
-    /// published ones.
+    /// The steps of the single rows are those whose totals are nearest to the published ones.
     #[test]
     fn single_rows_show_the_steps_nearest_to_their_totals() {
         let setting = Setting { others: HashMap::new(), array: None, cycle: None, last_host: None, no_policies: false };

@@ -6,7 +6,7 @@ use anyhow::Result;
 use array::Array;
 use capacity::{Comparison, TIER_SHOP, tier_table};
 
-/// The array of each test whose host and buffer cache are those of tests 7 and 8.
+/// The array of each test with the same host and buffer cache as tests 7 and 8.
 const ARRAYS: [(&str, &str); 8] = [
     ("4", "usp-v-clariion"),
     ("5", "usp-v-clariion-512"),
@@ -34,8 +34,8 @@ mod tests {
     use std::collections::HashMap;
     use workload::plan::Device;
 
-    /// Test 10's partition of 512 GB holds the whole database; cut to 4 GB it holds 13 % of it, so
-    /// about as much of the gain over no cache (test 8) is left.
+    /// Test 10's partition of 512 GB holds the whole database; reduced to 4 GB it holds 13 % of it,
+    /// so about 13 % of the gain over no cache (test 8) is left.
     #[test]
     fn a_partition_that_is_cut_gives_as_much_less() {
         let text = catalogue::text("usp-v-fc-raid10-512").expect("it is there");
@@ -50,8 +50,7 @@ mod tests {
         assert!((0.08..0.25).contains(&left), "{left} of the gain is left; {none} without");
     }
 
-    /// The numbers that the simulation uses are those that a fit to tests 7 and 8 gives, within
-    /// half a percent.
+    /// The numbers in the simulation are those of a fit to tests 7 and 8, within half a percent.
     #[test]
     fn fitted_numbers_of_the_tiers_are_those_of_the_fit() {
         let setting = Setting { others: HashMap::new(), array: None, cycle: None, last_host: None, no_policies: false };

@@ -1,4 +1,4 @@
-//! The walk-through of QoS: a plan of its steps, over its simulated file system.
+//! The walk-through of QoS: a plan of its steps on its simulated file system.
 
 use super::Setting;
 use crate::play;
@@ -21,8 +21,8 @@ pub fn walk(setting: &Setting) -> Result<Comparison> {
     Ok(capacity::walk_through(&WalkSteps(steps.collect::<Result<_>>()?), &setting.others)?)
 }
 
-/// IOPS of these workloads together in a phase without its first second, and the most in any of its
-/// seconds.
+/// Total IOPS of these workloads in a phase without its first second, and the maximum in any
+/// second.
 fn figure(recording: &Recording, phase: usize, workloads: &[usize]) -> (f64, f64) {
     let phase_of = &recording.phases[phase];
     let records = || workloads.iter().map(|workload| &recording.workloads[*workload]);

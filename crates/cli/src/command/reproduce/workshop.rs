@@ -6,9 +6,9 @@ use anyhow::Result;
 use capacity::{Cells, Comparison, WalkStep, WalkSteps};
 use workload::plan::{Device, DeviceFigure};
 
-/// Seconds for which the curves go on: past the end of the credit, at 27.2 minutes.
+/// Length of the curves in seconds: past the end of the credit, at 27.2 minutes.
 const LONG: u64 = 1900;
-/// Seconds of a point of a curve.
+/// Seconds for each point of a curve.
 const POINT: usize = 10;
 
 pub fn workshop(setting: &Setting) -> Result<Comparison> {
@@ -18,7 +18,7 @@ pub fn workshop(setting: &Setting) -> Result<Comparison> {
     for row in 0..published.len() {
         let word = |column: &str| published.text(row, column);
         let (name, operation, block) = (word("step")?, word("op")?, word("block_size")?);
-        // NFSv3 differs in nothing that is modelled, and the source prints no figure for it.
+        // NFSv3 does not differ in anything modelled, and the source prints no figure for it.
         if name.ends_with("nfs3") {
             continue;
         }
@@ -51,7 +51,7 @@ struct Line<'a> {
     depth: &'a str,
 }
 
-/// The same device with so many connections.
+/// The same device with this many connections.
 fn with_flows(device: &Device, flows: u64) -> Device {
     let mut device = device.clone();
     for (name, figure) in device.stages.iter_mut().flat_map(|stage| &mut stage.said) {
@@ -62,7 +62,7 @@ fn with_flows(device: &Device, flows: u64) -> Device {
     device
 }
 
-/// What came of a line: by second, how many requests and bytes ended in it.
+/// The result of a line: requests and bytes completed in each second.
 struct Done {
     seconds: Vec<(u64, u64)>,
 }
@@ -76,7 +76,7 @@ impl Done {
         self.seconds.iter().map(|second| second.1).sum::<u64>() as f64 / 1e6 / self.seconds.len().max(1) as f64
     }
 
-    /// MB/s by the middle of each point.
+    /// MB/s at the middle of each point.
     fn curve(&self) -> Vec<(f64, f64)> {
         let point = |(index, seconds): (usize, &[(u64, u64)])| {
             let mb = seconds.iter().map(|second| second.1).sum::<u64>() as f64 / 1e6;
@@ -86,7 +86,7 @@ impl Done {
     }
 }
 
-/// Plays fio's command line as the workshop has it.
+/// Simulates one of the workshop's fio command lines.
 fn play(line: &Line<'_>, seconds: u64, device: &Device) -> Result<Done> {
     let Line { write, block, size, jobs, depth } = line;
     let mode = if *write { "write" } else { "read" };

@@ -1,4 +1,4 @@
-//! `seawall results compare`: what is different between runs, and whether it is more than noise.
+//! `seawall results compare`: the differences between runs, and whether they are more than noise.
 
 use super::{compared, open};
 use crate::Answer;
@@ -11,15 +11,16 @@ use stats::run::{Class, Difference, alone, differences, obstacles};
 
 /// Compare runs with the first of them
 ///
-/// Each difference stands with the interval that it lies in with 95 %, worked out from the seconds
-/// of both runs (batch means, Welch). Exits with 1 where a difference is more than noise. What is
-/// not comparable is refused.
+/// Each difference has its 95 % confidence interval, computed from the seconds of both runs (batch
+/// means, Welch). Exit code 1: a difference is more than noise. Runs that are not comparable are
+/// refused.
 #[derive(clap::Args)]
 pub struct Compare {
     /// The runs, two or more
     #[arg(value_name = "RUN", required = true, num_args = 2..)]
     runs: Vec<String>,
-    /// Compare also what is not comparable: another block size, another plan, short write cycles
+    /// Compare runs although they are not comparable: another block size, another plan, short write
+    /// cycles
     #[arg(long)]
     anyway: bool,
 }

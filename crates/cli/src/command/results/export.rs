@@ -13,18 +13,18 @@ use std::path::{Path, PathBuf};
 
 /// Export runs as CSV, TSV, JSON, Parquet or a workbook
 ///
-/// A row for each class of each actor in each point, as the view `results` has them, or with
-/// --seconds one for each second, as the view `seconds` has them. A workbook has both, and charts
-/// of IOPS and response time by second.
+/// A row for each class of each actor in each point, as in the view `results`, or with --seconds
+/// one for each second, as in the view `seconds`. A workbook has both, and charts of IOPS and
+/// response time by second.
 #[derive(clap::Args)]
 pub struct Export {
     /// The runs
     #[arg(value_name = "RUN", required = true)]
     runs: Vec<String>,
-    /// The seconds and not the whole
+    /// Export seconds instead of totals
     #[arg(long)]
     seconds: bool,
-    /// The form: csv, tsv, json, xlsx, or parquet in a build that has it
+    /// The format: csv, tsv, json, xlsx, or parquet if this build has it
     #[arg(long, value_name = "FORM", default_value = "csv", value_parser = ["csv", "tsv", "json", "xlsx", "parquet"])]
     format: String,
     /// The file to write; `-` is standard output [default: standard output]
@@ -32,7 +32,7 @@ pub struct Export {
     output: Option<PathBuf>,
 }
 
-/// How long reading the rows may take: days of seconds are many.
+/// Maximum time for reading the rows: a run of days has many seconds.
 const LONGEST: Span = Span::from_secs(3600);
 
 impl Export {
@@ -60,12 +60,12 @@ impl Export {
         Ok(Answer::Yes)
     }
 
-    /// The file that is named, if one is.
+    /// The output file; `None` for standard output.
     fn file(&self) -> Option<&Path> {
         self.output.as_deref().filter(|path| path.as_os_str() != "-")
     }
 
-    /// The rows that are asked for.
+    /// The rows to export.
     fn rows(&self, database: &results::Results, numbers: &[i64]) -> Result<results::Answer> {
         let numbers: Vec<String> = numbers.iter().map(i64::to_string).collect();
         let view = if self.seconds { "seconds" } else { "results" };
@@ -109,7 +109,8 @@ impl Export {
     }
 }
 
-/// All rows of a query; more than an answer may have are refused, so that no file is cut silently.
+/// All rows of a query. More than an answer can hold are refused, so that no file is truncated
+/// silently.
 fn rows(database: &results::Results, query: &str) -> Result<results::Answer> {
     let clock = uring::Clock::new();
     let end = clock.now() + LONGEST;
@@ -121,8 +122,8 @@ fn rows(database: &results::Results, query: &str) -> Result<results::Answer> {
     Ok(found)
 }
 
-/// Values with `separator` between them; NULL is empty. Words that a spreadsheet would take for a
-/// formula begin with a quote, so that a label or a name from elsewhere runs nothing.
+/// Values separated by `separator`; NULL is empty. Text that a spreadsheet would take for a formula
+/// gets a leading quote, so that a label or name from elsewhere runs nothing.
 pub fn separated(answer: &results::Answer, separator: char) -> String {
     let quoted = |words: &str| {
         let formula = words.starts_with(['=', '+', '-', '@', '\t', '\r']);
@@ -144,7 +145,7 @@ pub fn separated(answer: &results::Answer, separator: char) -> String {
     answer.rows.iter().fold(head, |text, row| text + &line(row.iter().map(shown).collect()))
 }
 
-/// An array of objects, one a line.
+/// An array of objects, one on each line.
 pub fn json(answer: &results::Answer) -> String {
     let value = |cell: &SqlValue| match cell {
         SqlValue::Null => "null".to_owned(),
@@ -162,7 +163,7 @@ pub fn json(answer: &results::Answer) -> String {
     format!("[{}]\n", rows.join(",\n"))
 }
 
-/// A JSON string; what could end a script in a page is escaped too.
+/// A JSON string; characters that could end a script in a page are escaped too.
 fn string(words: &str) -> String {
     let mut out = String::from("\"");
     for c in words.chars() {

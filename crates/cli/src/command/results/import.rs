@@ -1,4 +1,4 @@
-//! `seawall results import`: runs of other machines, and of other programs.
+//! `seawall results import`: runs of other machines and programs.
 
 use super::file;
 use crate::memory::Memory;
@@ -11,12 +11,12 @@ use std::io::Read as _;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
-/// Take in the runs of another results database, of fio, or of a ramp's table
+/// Import the runs of another results database, of fio, or of a ramp's table
 ///
 /// A results database of another machine or an earlier time, fio's own output (--output-format=json
 /// or json+), or the summary.csv of a ramp, or a short table of one as it is printed (run,
 /// read_iops, write_iops, total_iops, longest_write_cycle_s, effective_write_latency_ms,
-/// randread_average_ms). Runs that are here already are left out; the other file is left as it is.
+/// randread_average_ms). Runs that exist here already are skipped; the other file is not changed.
 #[derive(clap::Args)]
 pub struct Import {
     /// The other files
@@ -24,14 +24,14 @@ pub struct Import {
     files: Vec<PathBuf>,
 }
 
-/// The longest text that is read: fio's longest JSON, of 4096 jobs with all of their bins, has half
-/// of it.
+/// Maximum size of a text: fio's longest JSON, of 4096 jobs with all of their bins, is half as
+/// large.
 const TEXT_MOST: u64 = 1 << 30;
 
 /// How a SQLite file begins.
 const SQLITE: &[u8] = b"SQLite format 3\0";
 
-/// What a file is that begins like nothing of all that.
+/// The message for a file of any other format.
 const UNKNOWN: &str = "is no results database, no JSON of fio's and no table of a ramp";
 
 impl Import {
@@ -58,8 +58,8 @@ fn say(file: &Path, Imported { added, known }: &Imported) {
     }
 }
 
-/// What is in a file; `None` of a database, and of what is not there, which is said where databases
-/// are opened.
+/// The text of a file; `None` for a database, and for a missing file, which is reported when it is
+/// opened as a database.
 fn text_of(path: &Path) -> Result<Option<String>> {
     let within = || path.display().to_string();
     if path.is_dir() {
@@ -80,14 +80,14 @@ fn text_of(path: &Path) -> Result<Option<String>> {
     Ok(Some(text.with_context(|| format!("{}: {UNKNOWN}", path.display()))?))
 }
 
-/// The run that a text tells of, with the labels that were asked for.
+/// The run in a text, with the given labels.
 fn run_of(path: &Path, text: &str, memory: &Memory) -> Result<Run> {
     let within = || path.display().to_string();
     let mut run = match text.starts_with(ramp::HEADER) {
         true => ramp::imported(&ramp::read_summary(text).with_context(within)?),
         false if ramp::is_short(text) => {
             let mut run = ramp::read_short(text).with_context(within)?;
-            // Tables have no names; what was printed at the same time is told apart by its file's.
+            // Tables have no names; the file name distinguishes those printed at the same time.
             let name = path.file_stem().unwrap_or_default().to_string_lossy();
             run.identity.title = format!("{name}, {}", run.identity.title);
             run
@@ -96,7 +96,7 @@ fn run_of(path: &Path, text: &str, memory: &Memory) -> Result<Run> {
         false => fio::read_json(text).with_context(within)?,
     };
     if run.identity.started_unix_ms == 0 {
-        // Nothing in it says when that was.
+        // The table has no date.
         let written = path.metadata().and_then(|about| about.modified()).ok();
         let since = written.and_then(|at| at.duration_since(UNIX_EPOCH).ok());
         run.identity.started_unix_ms = since.map_or(0, |since| since.as_millis() as u64);

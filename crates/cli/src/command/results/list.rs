@@ -10,27 +10,27 @@ use report::{Standing, text};
 use results::{Filter, RunLine};
 use stats::Outcome;
 
-/// How many runs are shown where nothing was said.
+/// Default number of runs that are shown.
 const USUAL: usize = 20;
-/// The commands that leave runs.
+/// The commands that keep runs.
 const TOOLS: [&str; 8] = ["fio", "ramp", "ranread", "orion", "oltp", "run", "demo", "simulate"];
 
 /// List runs, the newest last
 ///
-/// The rate is operations a second of all actors over the length of the run, of order entry
-/// transactions a second. The verdict is of all criteria together.
+/// The rate is operations a second of all actors over the length of the run; for order entry,
+/// transactions a second. The verdict combines all criteria.
 #[derive(clap::Args, Default)]
 pub struct List {
     /// Only runs of this command
     #[arg(long, value_name = "COMMAND", value_parser = PossibleValuesParser::new(TOOLS))]
     tool: Option<String>,
-    /// Only runs with this label; a key alone is any word of it
+    /// Only runs with this label; a key alone matches any word
     #[arg(long = "where", value_name = "KEY[=WORD]", value_parser = named_label)]
     labels: Vec<(String, Option<String>)>,
     /// Only runs from this day on (UTC), as in 2026-11-22
     #[arg(long, value_name = "DAY", value_parser = day)]
     since: Option<u64>,
-    /// The last so many [default: 20; 0 is all]
+    /// Number of runs to show, from the end [default: 20; 0 is all]
     #[arg(short = 'n', long, value_name = "NUMBER")]
     last: Option<usize>,
 }
@@ -76,10 +76,11 @@ fn day(given: &str) -> Result<u64, String> {
     Ok((before + months + day - 1) * 86_400_000)
 }
 
-/// How far what a run has beside its title is indented on a line of its own.
+/// Indentation of the second line of a run.
 const ASIDE: usize = 6;
 
-/// A line for each run, and a second one where `columns` do not hold its title, labels and remarks.
+/// A line for each run, and a second one if its title, labels and remarks do not fit into
+/// `columns`.
 fn listed(runs: &[RunLine], columns: Option<usize>) -> String {
     let mut lines = vec![format!(
         "{:>4}  {:<16}  {:<8}  {:>7}  {:<10}  title",
@@ -146,8 +147,8 @@ mod tests {
         }
     }
 
-    /// A terminal's columns whatever the title, and the whole of it elsewhere; one that would steer
-    /// the terminal is shown without that.
+    /// Lines fit the terminal whatever the title, and are complete elsewhere; control characters in
+    /// a title are removed.
     #[test]
     fn runs_are_lines_of_the_terminals_columns() {
         let long = "a title that goes on and on \u{1b}[2J".repeat(2);
@@ -167,8 +168,7 @@ mod tests {
         assert_eq!(whole.lines().count(), 4);
     }
 
-    /// What no run could have is refused before any is looked for; a table of the documents has all
-    /// tools.
+    /// Values that no run can have are refused; the table in the documentation has all tools.
     #[test]
     fn what_no_run_can_be_is_refused() {
         #[derive(clap::Parser)]

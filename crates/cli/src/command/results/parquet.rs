@@ -1,7 +1,8 @@
-//! Rows as a Parquet file, for DuckDB, pandas and their like.
+//! Rows as a Parquet file, for DuckDB, pandas and similar programs.
 //!
-//! What a column holds is known by its name and not by its values: files of several runs have one
-//! schema and can be read as one table, also where a column is NULL in all rows of one of them.
+//! The type of a column follows from its name and not from its values: the files of several runs
+//! have the same schema and can be read as one table, even if a column is NULL in all rows of one
+//! of them.
 
 use anyhow::{Context as _, Result, bail};
 use parquet::basic::{LogicalType, Repetition, Type as Physical};
@@ -12,10 +13,10 @@ use parquet::schema::types::{Type, TypePtr};
 use results::{Answer, SqlValue};
 use std::sync::Arc;
 
-/// Rows of a row group: readers take a group as a whole, or pass over it.
+/// Rows of a row group: readers read a group as a whole or skip it.
 const ROWS_A_GROUP: usize = 100_000;
 
-/// What a column holds.
+/// The type of a column.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Holds {
     /// Counts, sizes in bytes and numbers of rows: INT64.
@@ -26,16 +27,16 @@ enum Holds {
     Words,
 }
 
-/// The columns of the views `results` and `seconds`, but those whose names end in a unit.
+/// The columns of the views `results` and `seconds`, except those whose names end in a unit.
 const WHOLE: [&str; 11] =
     ["run", "point", "actor", "ops", "bytes", "failed", "short", "late", "held", "never_sent", "outstanding"];
 const WORDS: [&str; 8] = ["tool", "title", "point_name", "arm", "actor_name", "host", "place", "class"];
 const UNITS: [&str; 5] = ["seconds", "second", "iops", "mb_s", "_us"];
 
-/// The file.
+/// The contents of the file.
 ///
 /// # Errors
-/// A column is none of the two views', or has a value that is not of its kind.
+/// A column is not one of the two views, or has a value of another type.
 pub fn of(answer: &Answer) -> Result<Vec<u8>> {
     let kinds = answer.columns.iter().map(|name| holds(name)).collect::<Result<Vec<Holds>>>()?;
     let fields = answer.columns.iter().zip(&kinds).map(|(name, kind)| Ok(Arc::new(field(name, *kind)?)));
@@ -75,8 +76,8 @@ fn field(name: &str, kind: Holds) -> Result<Type> {
     Ok(builder.with_logical_type(logical).build()?)
 }
 
-/// Writes the next column of a group. Parquet keeps the values that are there, and apart from them
-/// for each row whether there is one (definition level 1) or NULL (0).
+/// Writes the next column of a group. Parquet stores the values that exist, and separately for each
+/// row whether there is one (definition level 1) or NULL (0).
 fn write(group: &mut SerializedRowGroupWriter<'_, Vec<u8>>, kind: Holds, cells: &[&SqlValue]) -> Result<()> {
     let mut column = group.next_column()?.context("a column more than the schema has")?;
     let levels: Vec<i16> = cells.iter().map(|cell| i16::from(!matches!(cell, SqlValue::Null))).collect();
@@ -108,7 +109,7 @@ fn whole(cell: &SqlValue) -> Result<i64> {
 fn number(cell: &SqlValue) -> Result<f64> {
     match cell {
         SqlValue::Real(number) => Ok(*number),
-        // SQLite says 2 for 2.0 where both sides of a division were whole.
+        // SQLite returns 2 for 2.0 if both sides of a division were whole.
         SqlValue::Integer(number) => Ok(*number as f64),
         other => bail!("must be a number, is {other:?}"),
     }
@@ -125,7 +126,7 @@ fn words(cell: &SqlValue) -> Result<ByteArray> {
 mod tests {
     use super::*;
 
-    /// Both views whole, as SQLite names their columns.
+    /// Both views with all columns, under SQLite's names.
     #[test]
     fn every_column_has_a_type() {
         let folder = tempfile::tempdir().unwrap();

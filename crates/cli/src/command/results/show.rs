@@ -1,4 +1,4 @@
-//! `seawall results show`: one run as it was at its end.
+//! `seawall results show`: the final state of one run.
 
 use super::{drawn, looked_at, open};
 use crate::Answer;
@@ -18,10 +18,10 @@ pub struct Show {
     /// The run
     #[arg(value_name = "RUN", default_value = "last")]
     run: String,
-    /// Instead of its table the run's figures as CSV: by second, or of its write cycles
+    /// Print the run's figures as CSV instead of its table: by second, or of its write cycles
     #[arg(long, value_name = "WHAT", value_parser = ["seconds", "cycles"])]
     csv: Option<String>,
-    /// Instead of its table the plan or job file that was run
+    /// Print the plan or job file that was run instead of its table
     #[arg(long, conflicts_with = "csv")]
     plan: bool,
 }
@@ -45,7 +45,7 @@ impl Show {
                 }
                 terminal::print(&String::from_utf8(out)?);
             }
-            // Plans have a table of their own, with policies and what held each workload back.
+            // Plans have their own table, with policies and what limited each workload.
             None if !run.objects.is_empty() || !run.gates.is_empty() => {
                 terminal::print(&report::table::render(&run.recording(), paint(Stream::Out)));
                 let host = wrapped(&run);
@@ -59,19 +59,18 @@ impl Show {
     }
 }
 
-/// A word behind a lead; nothing where it is not known, as of figures of another program that were
-/// imported.
+/// A word after a lead; empty if it is unknown, as for imported figures of another program.
 fn known(lead: &str, word: &str) -> String {
     if word.is_empty() { String::new() } else { format!("{lead}{}", text::printable(word)) }
 }
 
-/// What the host did meanwhile, in 80 columns.
+/// The host's figures in 80 columns.
 fn wrapped(run: &Run) -> Vec<String> {
     let lines = report::host_lines(&run.host);
     lines.iter().flat_map(|line| text::wrap(&text::printable(line), REPORT_COLUMNS)).collect()
 }
 
-/// A run in 80 columns: where it came from, a line for each class of each actor, verdicts, notes.
+/// A run in 80 columns: its origin, a line for each class of each actor, verdicts, notes.
 fn shown(number: i64, run: &Run) -> String {
     let identity = &run.identity;
     let mut lines = vec![text::fit(&format!("run {number}: {}", text::printable(&identity.title)), REPORT_COLUMNS)];
@@ -102,7 +101,7 @@ fn shown(number: i64, run: &Run) -> String {
         ));
         let cells: Vec<&Cell> = run.cells.iter().filter(|cell| cell.point as usize == point).collect();
         for of_actor in cells.chunk_by(|one, next| one.actor == next.actor) {
-            // Where there is but one class it is the whole.
+            // A single class is the same as the total.
             let alone = of_actor.len() == 2;
             let told = of_actor.iter().filter(|cell| cell.class != Class::ALL || !alone);
             lines.extend(told.map(|cell| line(run, cell)));
@@ -146,7 +145,7 @@ fn line(run: &Run, cell: &Cell) -> String {
     )
 }
 
-/// How the schedule of an open loop was kept, where it was not.
+/// How far the schedule of an open loop was missed, if it was.
 fn punctual(cell: &Cell) -> Option<String> {
     let told = [(cell.late, "late"), (cell.held, "held by the cap"), (cell.never_sent, "never sent")];
     let told: Vec<String> =
@@ -160,7 +159,7 @@ mod tests {
     use block::Span;
     use stats::run::{Point, RunActor};
 
-    /// Two jobs by a schedule, of reads alone: what is said of each stands behind its line.
+    /// Two jobs of reads on a schedule: the remarks on each follow its line.
     #[test]
     fn what_is_said_of_a_schedule_stands_behind_the_line_that_it_is_of() {
         let cell = |actor, class, late| Cell { late: Some(late), ..Cell::new(0, actor, class, Span::SECOND) };
@@ -178,7 +177,7 @@ mod tests {
         assert!(told.len() == 4 && told.iter().zip(starts).all(|(line, start)| line.starts_with(start)), "{text}");
     }
 
-    /// Figures of another program, imported: it is not told where they were measured, or how.
+    /// Imported figures of another program, without where and how they were measured.
     #[test]
     fn what_is_not_known_of_a_run_is_left_out() {
         let text = shown(1, &Run::default());

@@ -1,4 +1,4 @@
-//! `seawall results sql`: a query over everything that was kept.
+//! `seawall results sql`: a query over all kept runs.
 
 use super::open;
 use crate::memory::Memory;
@@ -8,13 +8,13 @@ use block::Span;
 use report::text;
 use results::SqlValue;
 
-/// Columns of a value in a table, beyond which it is cut.
+/// Maximum width of a value in a table; longer values are truncated.
 const WIDTH_MAX: usize = 60;
 
-/// Ask the results database in SQL
+/// Query the results database in SQL
 ///
-/// Nothing can be changed. Without a query the views and their columns are listed, which are made
-/// for people; docs/results.md describes them and the tables beneath. As in: seawall results sql
+/// Nothing can be changed. Without a query the views and their columns are listed, which are meant
+/// for users; docs/results.md describes them and the tables below them. As in: seawall results sql
 /// "select run, title, iops, p99_us from results"
 #[derive(clap::Args)]
 pub struct Sql {
@@ -26,7 +26,7 @@ pub struct Sql {
     /// A JSON array of objects instead of a table
     #[arg(long, conflicts_with = "csv")]
     json: bool,
-    /// Seconds that the query may take
+    /// Maximum time of the query, in seconds
     #[arg(long, value_name = "SECONDS", default_value = "30", value_parser = clap::value_parser!(u64).range(1..=86_400))]
     time: u64,
 }
@@ -64,7 +64,7 @@ impl Sql {
     }
 }
 
-/// Columns as wide as their values, numbers to the right.
+/// A table with columns as wide as their values, and numbers right-aligned.
 fn table(answer: &results::Answer) -> String {
     let shown = |cell: &SqlValue| match cell {
         SqlValue::Null => "-".to_owned(),
@@ -91,7 +91,7 @@ fn table(answer: &results::Answer) -> String {
     rows.iter().fold(line(&heads), |text, row| text + &line(row))
 }
 
-/// A number in about six digits.
+/// A number with about six digits.
 fn figure(number: f64) -> String {
     match number.abs() {
         0.0 => "0".into(),

@@ -1,5 +1,5 @@
-//! Runs as a workbook: what they are, their figures, and by second IOPS and response time with
-//! native charts.
+//! Runs as a workbook: their descriptions, their figures, and native charts of IOPS and response
+//! time by second.
 
 use block::Span;
 use report::workbook::{Chart, Sheet, SheetValue, Workbook};
@@ -7,17 +7,17 @@ use results::Answer;
 use stats::run::{Run, Slice};
 use std::collections::BTreeMap;
 
-/// More lines than this are no chart: then the actors of a run are one.
+/// Maximum number of lines in a chart: beyond it, the actors of a run are combined.
 const LINES_MAX: usize = 12;
 
 /// A line of the charts.
 struct Line {
     name: String,
-    /// By number of the second, from the start of its run on.
+    /// The slices by the number of the second from the start of the run.
     slices: BTreeMap<u64, Slice>,
 }
 
-/// The workbook of these runs with their numbers; `about` and `figures` are their rows of the views
+/// The workbook of these runs with their numbers; `about` and `figures` are their rows in the views
 /// `runs` and `results`.
 pub fn of(runs: &[(i64, Run)], about: &Answer, figures: &Answer) -> Workbook {
     let lines = lines(runs);
@@ -37,7 +37,7 @@ pub fn of(runs: &[(i64, Run)], about: &Answer, figures: &Answer) -> Workbook {
     let by_second = Sheet {
         name: "Seconds".into(),
         heads: [vec!["second".to_owned()], heads(rate), heads("ms")].concat(),
-        // A chart of nothing is none.
+        // No chart without data.
         charts: if seconds.is_empty() { Vec::new() } else { charts },
         rows: seconds,
     };
@@ -56,7 +56,7 @@ fn lines(runs: &[(i64, Run)]) -> Vec<Line> {
             let name = if runs.len() > 1 { format!("run {number}, {}", named.name) } else { named.name.clone() };
             let second = |slice: &Slice| (slice.start + Span::SECOND / 2).as_nanos() / Span::SECOND.as_nanos();
             let mut slices = BTreeMap::new();
-            // A splinter of a second at the end says nothing of a whole one.
+            // The fraction of a second at the end does not represent a whole one.
             for slice in run.whole(actor, Span::ZERO).iter().filter(|slice| slice.length * 2 > Span::SECOND) {
                 slices.insert(second(slice), *slice);
             }
@@ -66,7 +66,7 @@ fn lines(runs: &[(i64, Run)]) -> Vec<Line> {
     lines
 }
 
-/// A row for each second that any line knows: the second, all IOPS, all response times.
+/// A row for each second of any line: the second, all IOPS, all response times.
 fn rows(lines: &[Line]) -> Vec<Vec<SheetValue>> {
     let mut seconds: Vec<u64> = lines.iter().flat_map(|line| line.slices.keys().copied()).collect();
     seconds.sort_unstable();

@@ -1,4 +1,4 @@
-//! `seawall size --require`: a plan played on each array, at more and more of its load.
+//! `seawall size --require`: a plan simulated on each array with an increasing load.
 
 use super::{Offer, write};
 use crate::{Answer, play, terminal};
@@ -11,22 +11,24 @@ use stats::{Outcome, Verdict};
 use std::path::Path;
 use workload::plan::Device;
 
-/// The steps at which a plan is played, as percent that stay free at its own load: up to 8 times of
-/// it. They are the same whatever is needed, so that a plan and an array have one limit.
+/// The steps of the load, as the percentage that stays free at the plan's own load: up to 8 times
+/// that load. They do not depend on the required headroom, so that a plan and an array have one
+/// limit.
 const STEPS: [f64; 10] = [0.0, 10.0, 20.0, 30.0, 40.0, 50.0, 60.0, 70.0, 80.0, 87.5];
 
-/// Times a plan's load that leave so many percent of them free at its own.
+/// The factor of a plan's load that corresponds to `free` percent of headroom at the load itself.
 fn times_of(free: f64) -> f64 {
     100.0 / (100.0 - free)
 }
 
-/// How much of the plan's load an array was seen to carry.
+/// How much of the plan's load an array carries.
 struct Held {
     name: String,
     price: Option<f64>,
-    /// Times the load up to which every step held; none where its own load did not.
+    /// The factor of the load up to which every step held; `None` if the plan's own load did not
+    /// hold.
     times: Option<f64>,
-    /// What did not hold at the next of [`STEPS`]; none where all held.
+    /// What failed at the next of [`STEPS`]; `None` if all held.
     why: Option<Verdict>,
 }
 
@@ -41,8 +43,8 @@ impl Held {
     }
 }
 
-/// Plays the plan on each array, at its load and at more of it; an array carries it where it holds
-/// with `free` percent to spare: at each of [`STEPS`] as far as the first that leaves as much.
+/// Simulates the plan on each array at its load and above. An array carries the plan if it holds
+/// with `free` percent to spare: at each of [`STEPS`] up to the first one that leaves as much.
 pub fn run(plan: &Path, arrays: &[Offer], free: u32, out: &Path) -> Result<Answer> {
     let text = std::fs::read_to_string(plan).with_context(|| format!("--require {}", plan.display()))?;
     let file = plan.display().to_string();
@@ -78,7 +80,7 @@ pub fn run(plan: &Path, arrays: &[Offer], free: u32, out: &Path) -> Result<Answe
     Ok(if chosen.is_some() { Answer::Yes } else { Answer::No })
 }
 
-/// The first criterion of the plan that does not hold at so many times its load.
+/// The first criterion of the plan that fails at `times` its load.
 fn broken(text: &str, file: &str, device: &Device, times: f64) -> Result<Option<Verdict>> {
     let recording = play::quietly(text, file, Some(device), times)?;
     if recording.verdicts.is_empty() {
@@ -87,8 +89,8 @@ fn broken(text: &str, file: &str, device: &Device, times: f64) -> Result<Option<
     Ok(recording.verdicts.into_iter().find(|verdict| verdict.outcome != Outcome::Pass))
 }
 
-/// Up to which of [`STEPS`] a plan holds at each, and what does not hold at the next. What happens
-/// beyond a load that failed is not asked: a larger one may hold by chance.
+/// The last of the [`STEPS`] up to which a plan holds, and what fails at the next one. Loads beyond
+/// a failed one are not tried, because they may hold by chance.
 fn most<T>(mut broken: impl FnMut(f64) -> Result<Option<T>>) -> Result<(Option<f64>, Option<T>)> {
     let mut held = None;
     for times in STEPS.map(times_of) {
@@ -142,8 +144,8 @@ fn page(file: &str, says: &str, found: &[Held], needed: f64) -> Page {
 mod tests {
     use super::*;
 
-    /// What holds at twice a load and not at 1.11 times it is carried once: nothing is said of a
-    /// load beyond one that failed.
+    /// A plan that holds at 2 times its load but not at 1.11 times is carried at 1: loads beyond a
+    /// failed one do not count.
     #[test]
     fn the_first_step_that_fails_is_the_limit() {
         let of = |fails: fn(f64) -> bool| most(|times| Ok(fails(times).then_some(times))).unwrap();

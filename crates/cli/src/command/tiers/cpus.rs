@@ -4,20 +4,20 @@ use anyhow::{Context as _, Result, bail};
 use std::fs;
 use std::path::{Path, PathBuf};
 
-/// This program is in the group as long as this lives.
+/// Keeps this program in the group until it is dropped.
 pub struct Capped {
     group: PathBuf,
     parent: PathBuf,
 }
 
-/// The period in which a limit counts, in microseconds: the kernel's default.
+/// The period of a limit in microseconds: the kernel's default.
 const PERIOD: u64 = 100_000;
 
 impl Capped {
-    /// Lets this program use so many processors from now on.
+    /// Limits this program to this many processors from now on.
     ///
     /// # Errors
-    /// The system has no control groups, or this user may make none.
+    /// The system has no control groups, or this user may not create any.
     pub fn to(processors: f64) -> Result<Capped> {
         let quota = (processors * PERIOD as f64).round() as u64;
         let own = fs::read_to_string("/proc/self/cgroup").context("cpus: /proc/self/cgroup")?;
@@ -35,7 +35,7 @@ impl Capped {
 
 impl Drop for Capped {
     fn drop(&mut self) {
-        // It can be removed when nobody is in it.
+        // It can be removed once it is empty.
         let _ = enter(&self.parent);
         let _ = fs::remove_dir(&self.group);
     }
@@ -45,8 +45,8 @@ fn enter(group: &Path) -> std::io::Result<()> {
     fs::write(group.join("cgroup.procs"), std::process::id().to_string())
 }
 
-/// The group that this program is in, and the file and text of a limit for one beneath it: version
-/// 2 where processors are its, otherwise version 1.
+/// The group of this program, and the file and text of a limit for a group below it: version 2 of
+/// control groups if that controls processors, otherwise version 1.
 fn place(own: &str, root: &Path, quota: u64) -> Option<(PathBuf, &'static str, String)> {
     let of = |controllers: &dyn Fn(&str) -> bool| {
         own.lines().find_map(|line| {

@@ -1,4 +1,4 @@
-//! What this host sees of the storage under a path.
+//! What this host can detect about the storage under a path.
 
 use crate::classic::device_of;
 use crate::machine;
@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use tiers::{TierRow, TierWord};
 use workload::plan::{Device, DeviceFigure};
 
-/// Notes what is seen under a path; nothing of what cannot be.
+/// Records what can be detected under a path.
 pub fn look(path: &str, row: &mut TierRow) {
     let mut see = |word: TierWord, seen: Option<String>| {
         let seen = seen.map(|seen| seen.trim().to_owned()).filter(|seen| !seen.is_empty());
@@ -18,7 +18,7 @@ pub fn look(path: &str, row: &mut TierRow) {
         return see(TierWord::Storage, Some("network export".into()));
     }
     let Some(whole) = device_of(Path::new(path)) else {
-        // A file system without a device.
+        // This is a file system without a device.
         return see(TierWord::Storage, machine::file_system(Path::new(path)).map(|(kind, _)| kind));
     };
     see(TierWord::Raid, level(&whole));
@@ -27,7 +27,7 @@ pub fn look(path: &str, row: &mut TierRow) {
     let name = |leaf: &Path| leaf.file_name().unwrap_or_default().to_string_lossy().into_owned();
     let read = |at: &str| fs::read_to_string(leaf.join(at)).unwrap_or_default().trim().to_owned();
     let model = format!("{} {}", read("device/vendor"), read("device/model"));
-    // A virtual disk has a number for a vendor and no model.
+    // A virtual disk has a number as its vendor, and no model.
     let is_named = !model.trim().is_empty() && !model.starts_with("0x");
     let called = if is_named { model.trim().to_owned() } else { name(leaf) };
     let several = if leaves.len() > 1 { format!("{} × ", leaves.len()) } else { String::new() };
@@ -35,7 +35,7 @@ pub fn look(path: &str, row: &mut TierRow) {
     see(TierWord::Spindle, kind(&name(leaf), &read("queue/rotational")));
 }
 
-/// Notes what a simulated array says of itself.
+/// Records what a simulated array states about itself.
 pub fn array(device: &Device, row: &mut TierRow) {
     let mut see = |word: TierWord, seen: Option<String>| row.words[word as usize].seen = seen;
     see(TierWord::Storage, Some(device.about.clone().unwrap_or_else(|| device.kind.into())));
@@ -60,14 +60,14 @@ fn leaves(device: &Path, depth: u32) -> Vec<PathBuf> {
     let beneath = fs::read_dir(device.join("slaves")).into_iter().flatten().flatten();
     let beneath: Vec<PathBuf> = beneath.filter_map(|entry| entry.path().canonicalize().ok()).collect();
     if beneath.is_empty() || depth > 8 {
-        // A partition of a disk that is part of another device.
+        // A partition of a disk that belongs to another device.
         let is_part = device.join("partition").exists();
         return vec![if is_part { device.parent().unwrap_or(device).to_owned() } else { device.to_owned() }];
     }
     beneath.iter().flat_map(|device| leaves(device, depth + 1)).collect()
 }
 
-/// The level of a RAID of Linux, somewhere under a device.
+/// The level of a Linux RAID anywhere below a device.
 fn level(device: &Path) -> Option<String> {
     if let Ok(level) = fs::read_to_string(device.join("md/level")) {
         return Some(level.trim().trim_start_matches("raid").to_owned());
@@ -76,7 +76,7 @@ fn level(device: &Path) -> Option<String> {
     beneath.filter_map(|entry| entry.path().canonicalize().ok()).find_map(|device| level(&device))
 }
 
-/// How a disk is built, as it reports. Virtual disks report what they like.
+/// The kind of a disk as it reports; virtual disks may report anything.
 fn kind(name: &str, rotational: &str) -> Option<String> {
     let kind = match (name, rotational) {
         (name, _) if name.starts_with("nvme") => "NVMe",
@@ -94,8 +94,8 @@ fn is_virtual(name: &str) -> bool {
     ["vd", "xvd", "nbd", "rbd", "loop"].iter().any(|virtual_| name.starts_with(virtual_))
 }
 
-/// That this host is a guest. Whether an array stands behind another one is nothing that a host
-/// sees.
+/// Whether this host is a virtual machine. A host cannot detect whether an array is behind another
+/// one.
 fn guest() -> Option<String> {
     let cpu = fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
     let is_guest =
@@ -115,7 +115,7 @@ mod tests {
         assert_eq!(named, wanted.map(|kind| kind.map(str::to_owned)));
     }
 
-    /// Memory has no device, a file on a disk has one, and an export is neither.
+    /// Memory has no device, a file on a disk has one, and an export is not a path.
     #[test]
     fn what_a_path_is_on_is_seen() {
         let seen = |path: &str| {

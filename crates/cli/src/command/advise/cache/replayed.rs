@@ -1,4 +1,4 @@
-//! The reads of a kept run of a plan as a trace.
+//! Turns the reads of a kept run of a plan into a trace.
 
 use super::Asked;
 use crate::demand;
@@ -9,14 +9,14 @@ use stats::run::Run;
 use std::path::Path;
 use workload::plan::{HostsPlan, Plan};
 
-/// Reads of a run that are looked at at most: 1 GiB of events. A longer run is looked at from its
-/// start up to there.
+/// Maximum number of reads that are examined: 1 GiB of events. Of a longer run, only the beginning
+/// is used.
 const EVENTS_MAX: usize = 1 << 25;
 
-/// The reads of run `run` of the results database at `path`, made again.
+/// The reads of run `run` of the results database at `path`, generated again.
 ///
 /// # Errors
-/// There is no such run, or it was not of a plan whose requests can be made again; one line.
+/// There is no such run, or its requests cannot be generated again from a plan; one line.
 pub fn asked(path: &Path, run: Option<u64>) -> Result<Asked> {
     let (number, run) = demand::kept(path, run)?;
     let named = format!("--recording {}, run {number}", path.display());
@@ -42,7 +42,7 @@ pub fn asked(path: &Path, run: Option<u64>) -> Result<Asked> {
     Ok(Asked { about: format!("Run {number}{end}, {}", run.identity.title), named, trace })
 }
 
-/// The plan of a run, with its sizes.
+/// The plan of a run, with the sizes of its volumes.
 fn plan_of(run: &Run) -> Result<Plan> {
     let identity = &run.identity;
     let is_plans = ["run", "simulate", "demo"].contains(&identity.tool.as_str());
