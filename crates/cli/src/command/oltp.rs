@@ -223,12 +223,29 @@ struct Words {
 /// # Errors
 /// Those of `seawall oltp`.
 pub fn load(words: &[String], memory: &Memory) -> Result<Answer> {
-    // Only the first line of clap's message.
+    parsed(words)?.run(memory)
+}
+
+/// Checks the words of a run without touching its database.
+///
+/// # Errors
+/// An option is wrong, or its outputs cannot be written.
+pub fn check(words: &[String], memory: &Memory) -> Result<()> {
+    let What::Run(run) = parsed(words)?.what else { return Ok(()) };
+    run.check_outputs()?;
+    match &run.array {
+        Some(array) => simulated::check(&run, array, memory),
+        None => run.work.mix().map(drop),
+    }
+}
+
+/// The command that these words are, or the first line of clap's message.
+fn parsed(words: &[String]) -> Result<Oltp> {
     let parsed = Words::try_parse_from(words).map_err(|error| {
-        let said = error.to_string();
-        anyhow::anyhow!("oltp: {}", said.lines().next().unwrap_or_default().trim_start_matches("error: "))
+        let message = error.to_string();
+        anyhow::anyhow!("oltp: {}", message.lines().next().unwrap_or_default().trim_start_matches("error: "))
     })?;
-    parsed.oltp.run(memory)
+    Ok(parsed.oltp)
 }
 
 impl Oltp {

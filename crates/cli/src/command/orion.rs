@@ -62,6 +62,22 @@ pub fn simulate(words: &[String], device: &Device, memory: &Memory) -> Result<An
     answered(words, Storage::Simulated(device), memory)
 }
 
+/// Checks a test's options as far as that is possible before its volumes exist. `disks` is the
+/// number of disks if `-num_disks` is not given.
+///
+/// # Errors
+/// An option or the test as a whole is wrong, or it is only a question for help.
+pub fn check(words: &[String], disks: u32) -> Result<()> {
+    match orion::parse(words)? {
+        OrionCommand::Help => bail!("-help: measures nothing; leave it out"),
+        OrionCommand::Run(mut ask) => {
+            let disks = ask.disks.unwrap_or(disks);
+            orion::grid(&mut ask, disks)?;
+            Ok(())
+        }
+    }
+}
+
 fn answered(words: &[String], storage: Storage<'_>, memory: &Memory) -> Result<Answer> {
     match orion::parse(words)? {
         OrionCommand::Help => {

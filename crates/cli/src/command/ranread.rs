@@ -75,7 +75,16 @@ pub fn load(words: &[String], memory: &Memory) -> Result<Answer> {
     }
 }
 
-/// The words with the server of `--database URL` in the place of a directory: after the command.
+/// Checks the words of a run without touching its storage.
+///
+/// # Errors
+/// A word is wrong.
+pub fn check(words: &[String]) -> Result<()> {
+    ranread::parse(&placed(words)?)?;
+    Ok(())
+}
+
+/// The words with a server, `--database URL`, where a directory would stand: behind the command.
 fn placed(words: &[String]) -> Result<Vec<String>> {
     let Some(at) = words.iter().position(|word| word == "--database" || word.starts_with("--database=")) else {
         return Ok(words.to_vec());

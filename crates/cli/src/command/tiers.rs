@@ -1,5 +1,6 @@
 //! `seawall tiers`: a comparison of storage tiers in the fourteen columns of a published one.
 
+mod commands;
 mod cpus;
 mod load;
 mod seen;
@@ -112,6 +113,8 @@ impl Tiers {
 impl Run {
     fn run(self, memory: &Memory) -> Result<Answer> {
         let (list, folder) = read(Some(&self.list))?;
+        let checked = list.tiers.iter().try_for_each(|tier| commands::check(&list, tier, &self.out, memory));
+        checked.with_context(|| self.list.display().to_string())?;
         let answer = load::run(&list, &self.out, self.cpus, self.repeats, memory)?;
         let table = filled(&list, &folder, &[], memory)?;
         terminal::line("");

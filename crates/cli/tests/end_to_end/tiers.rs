@@ -114,6 +114,36 @@ fn what_is_wrong_is_one_line() {
     }
 }
 
+/// A mistake in the load of the list is found before any folder or database is made, and the
+/// message names the file and the key.
+#[test]
+fn the_load_is_checked_before_anything_is_written() {
+    let scratch = Scratch::new();
+    for (load, says) in [
+        ("orion = \"-run simple -durations 5\"", "bad.toml: load.orion: -durations: "),
+        ("orion = \"-help\"", "bad.toml: load.orion: -help: measures nothing"),
+        ("ranread = [0]", "bad.toml: load.ranread: "),
+        ("oltp = \"--user 2\"", "bad.toml: load.oltp: oltp: unexpected argument '--user'"),
+        ("oltp = \"--disable XX\"", "bad.toml: load.oltp: --disable: "),
+        ("oltp = \"--csv no/such/f.csv\"", "bad.toml: load.oltp: --csv no/such/f.csv: cannot be written"),
+    ] {
+        std::fs::write(scratch.join("bad.toml"), format!("[load]\n{load}\n[[tier]]\npath = \"a\"\n")).unwrap();
+        let ran = tiers(&scratch, &["run", "bad.toml"]);
+        assert_eq!((ran.code, ran.out.as_str()), (Some(2), ""), "{load}: {ran:?}");
+        assert!(ran.err.contains(says) && ran.err.lines().count() == 1, "{load}: {ran:?}");
+        assert!(!scratch.join("a").exists() && !scratch.join("tiers").exists(), "{load}");
+    }
+    // What needs a database is refused for an array.
+    std::fs::write(
+        scratch.join("bad.toml"),
+        "[load]\noltp = \"--rate 5\"\n[[tier]]\npath = \"a\"\n[[tier]]\narray = \"usp-v-fc-raid5\"\n",
+    )
+    .unwrap();
+    let ran = tiers(&scratch, &["run", "bad.toml"]);
+    assert!(ran.code == Some(2) && ran.err.contains("load.oltp: --rate: needs a database"), "{ran:?}");
+    assert!(!scratch.join("a").exists(), "{ran:?}");
+}
+
 /// Order entry fills the columns of transactions, disk and processors, but for the best minute of
 /// less than a minute: in a folder its database is made first.
 #[test]

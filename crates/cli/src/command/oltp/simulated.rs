@@ -45,7 +45,15 @@ pub fn run(run: &Run, array: &str, memory: &Memory) -> Result<Answer> {
     Ok(Answer::Yes)
 }
 
-/// The settings as a shop.
+/// Checks the options of a run on an array.
+///
+/// # Errors
+/// An option needs a database, or names something that does not exist.
+pub fn check(run: &Run, array: &str, memory: &Memory) -> Result<()> {
+    shop(run, array, memory).map(drop)
+}
+
+/// What is asked, as a shop.
 fn shop(run: &Run, array: &str, memory: &Memory) -> Result<Shop> {
     let work = &run.work;
     let not_here = [
