@@ -93,6 +93,13 @@ pub enum Error {
         /// Its format.
         found: usize,
     },
+    /// The file was opened read-only because nothing can be written beside it, and was to be
+    /// changed.
+    #[error("{}: cannot be changed, because nothing can be written beside it; free some space there or open a copy of it", path.display())]
+    Unwritable {
+        /// The file.
+        path: PathBuf,
+    },
     /// An older file could not be backed up, so it was not upgraded.
     #[error("{}: not upgraded, because no copy of it could be written to {}", path.display(), copy.display())]
     Backup {
@@ -211,8 +218,8 @@ impl Results {
         Results::with(path, OpenFlags::SQLITE_OPEN_CREATE)
     }
 
-    /// [`Results::open`] of an existing file. A file on a read-only file system, or in a folder
-    /// that the user cannot write, is opened read-only.
+    /// [`Results::open`] of an existing file. A file on a read-only or full file system, or in a
+    /// folder that the user cannot write, is opened read-only.
     ///
     /// # Errors
     /// There is no file, and those of [`Results::open`].
@@ -273,6 +280,9 @@ impl Results {
 
     fn write<T>(&mut self, write: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, Error> {
         let path = &self.path;
+        if self.name != self.path {
+            return Err(Error::Unwritable { path: path.clone() });
+        }
         let carry_out = |connection: &mut Connection| {
             let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
             let answer = write(&transaction)?;

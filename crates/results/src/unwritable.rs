@@ -1,13 +1,16 @@
 //! A results database beside which nothing can be written: on a file system that is mounted read
-//! only, or in a folder of another user.
+//! only or is full, or in a folder of another user.
 
 use super::{Error, Results, functions, schema};
-use rusqlite::ErrorCode;
+use rusqlite::{ErrorCode, ffi};
 use std::path::Path;
 
-/// Whether SQLite failed because it could not create files beside the database.
+/// Whether SQLite failed because it could not create files beside the database. On a full file
+/// system it can create the index of the write-ahead log, but not enlarge it.
 pub(super) fn is_meant(error: &rusqlite::Error) -> bool {
-    matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly))
+    let extended = error.sqlite_error().map(|error| error.extended_code);
+    matches!(error.sqlite_error_code(), Some(ErrorCode::CannotOpen | ErrorCode::ReadOnly | ErrorCode::DiskFull))
+        || extended.is_some_and(|code| [ffi::SQLITE_IOERR_SHMSIZE, ffi::SQLITE_IOERR_SHMOPEN].contains(&code))
 }
 
 /// Opens the file read-only.

@@ -228,3 +228,31 @@ fn a_pool_has_what_others_leave_of_the_file_system() {
     until("space again", || told("aggr.space.available"));
     small.good("lun", &["write -P 0x22 0 20M", "flush", "read -P 0x22 0 20M"]);
 }
+
+/// A results database on a file system without a free byte is listed, shown and queried. Changing
+/// it is refused in a line that says why. SQLite cannot make room for its index beside it.
+#[test]
+fn results_on_a_full_file_system_are_read() {
+    requires!("unshare");
+    let scratch = Scratch::new();
+    if run(Command::new("unshare").args(["--mount", "true"])).code != Some(0) {
+        return skip("not allowed to mount a file system");
+    }
+    std::fs::create_dir(scratch.join("disk")).unwrap();
+    let jobs = ["simulate", "fio", "--name=kept", "--rw=randread", "--size=1M", "--number_ios=10"];
+    succeed(seawall(scratch.path()).args(["--results", "r.sqlite"]).args(jobs));
+    let fill = "mount -t tmpfs -o size=4m none disk && cp r.sqlite disk/ && ! cat /dev/zero > disk/rest 2> /dev/null";
+    let on_full = |words: &str| {
+        let mut command = Command::new("unshare");
+        let script = format!("{fill} && \"$0\" results {words} --results disk/r.sqlite");
+        command.current_dir(scratch.path()).args(["--mount", "sh", "-c", &script]);
+        run(command.arg(seawall(scratch.path()).get_program()))
+    };
+    for words in ["list", "show last", "sql 'select title from results'", "export last"] {
+        let ended = on_full(words);
+        assert!(ended.code == Some(0) && ended.out.contains("kept"), "{words}: {ended:?}");
+    }
+    let refused = on_full("delete last");
+    assert_eq!(refused.code, Some(2), "{refused:?}");
+    assert!(refused.err.contains("disk/r.sqlite: cannot be changed, because nothing can be written"), "{refused:?}");
+}
