@@ -6,12 +6,14 @@ use crate::demand::{self, Recorded};
 use crate::{Answer, amount, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Iops, Span};
+use ontap::value::{ObjectName, PolicyName, ValueError};
 use ramp::{
     Advice, Demand, PolicyNeed, advice_chart, advice_page, advice_text, advice_warnings, iops_of_references, space,
 };
 use report::Page;
 use report::text::wrap;
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 
 /// Work out the adaptive policy that protects a database
 ///
@@ -63,13 +65,13 @@ pub struct Advise {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     volumes: Option<u64>,
     /// Name of the policy group
-    #[arg(long, value_name = "NAME", default_value = "AqosProd")]
+    #[arg(long, value_name = "NAME", default_value = "AqosProd", value_parser = name_as::<PolicyName>)]
     policy_group: String,
     /// The SVM
-    #[arg(long, value_name = "NAME", default_value = "svm01")]
+    #[arg(long, value_name = "NAME", default_value = "svm01", value_parser = name_as::<ObjectName>)]
     vserver: String,
     /// The volumes to attach it to, by name or pattern [default: no command attaches it]
-    #[arg(long, value_name = "NAME")]
+    #[arg(long, value_name = "NAME", value_parser = volumes)]
     volume: Option<String>,
     /// Write the advice with its chart as an HTML page
     #[arg(long, value_name = "FILE")]
@@ -192,6 +194,22 @@ fn about(path: &Path, recorded: &Recorded, demand: &Demand, taken: &str) -> Stri
     )
 }
 
+/// A name that commands accept without quotes.
+fn name_as<T: FromStr<Err = ValueError>>(given: &str) -> Result<String, String> {
+    given.parse::<T>().map(|_| given.to_owned()).map_err(|error| error.rule)
+}
+
+/// Names or patterns of volumes, as in `db1|log*`, so that commands accept them without quotes.
+fn volumes(given: &str) -> Result<String, String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "_-.*|!".contains(c);
+    if given.is_empty() || !given.chars().all(fits) || given.starts_with('-') {
+        return Err(
+            "must be a volume's name or a pattern such as epic_*, of letters, digits, _, -, dots, *, | and !".into()
+        );
+    }
+    Ok(given.to_owned())
+}
+
 fn wrapped(text: &str) {
     wrap(text, 80).iter().filter(|line| !line.is_empty()).for_each(|line| terminal::line(line));
 }
@@ -200,6 +218,17 @@ fn wrapped(text: &str) {
 mod tests {
     use super::*;
     use ramp::TB;
+
+    #[test]
+    fn names_that_need_quotes_are_refused() {
+        assert_eq!(name_as::<PolicyName>("Aqos-1"), Ok("Aqos-1".into()));
+        assert!(name_as::<PolicyName>("a b;c").unwrap_err().starts_with("is not a policy group's name: 1 to 127"));
+        assert!(name_as::<ObjectName>("a b").unwrap_err().starts_with("is not a name: 1 to 203"));
+        assert_eq!(volumes("epic_*|!log1"), Ok("epic_*|!log1".into()));
+        for wrong in ["", "a b", "a;b", "-v", "\"a\""] {
+            assert!(volumes(wrong).unwrap_err().starts_with("must be a volume's name"), "{wrong}");
+        }
+    }
 
     /// 5 TB have 10 240 IOPS with `performance`, and 30 720 with `extreme`.
     #[test]
