@@ -23,6 +23,7 @@ use engine::{Managed, Scene, WorkloadSecond};
 use oltp::{Beside, BesideArm, Ledger, Turn, beside_page, beside_run, beside_table, beside_verdicts};
 use report::Page;
 use report::text::thousands;
+use stage::Rehearsed;
 use stats::Machine;
 use stats::run::{self, Identity, Point, Run, RunActor, RunPlace};
 use workload::Spec;
@@ -97,14 +98,20 @@ fn prepared(text: &str, file: &str, options: &Options) -> Result<DatabasePlan> {
     if options.phase_seconds.is_some() {
         bail!("--phase-seconds: {file} is a plan of a database, which has arms and no phases; change its seconds");
     }
-    let arms = plan.plan.phases.iter().flat_map(|arm| &arm.commands);
-    for line in plan.create.iter().chain(&plan.reset).chain(arms) {
-        scale::line(line, 1.0).with_context(|| file.to_owned())?;
+    let shared = plan.create.iter().chain(&plan.reset).map(|line| ("", line));
+    let arms = plan.plan.phases.iter().flat_map(|arm| arm.commands.iter().map(|line| (arm.name.as_str(), line)));
+    for (arm, line) in shared.chain(arms) {
+        scale::line(line, 1.0).with_context(|| plan.plan.at_command(arm, line))?;
     }
     plan.plan.device = options.device.clone().or(plan.plan.device);
-    plan.plan = plan.plan.sized(options.volume_size())?;
+    plan.plan = plan.plan.sized_by(options.volume_size(), |volume| options.origin(volume))?;
     let points = points(&plan, 1.0.into())?;
-    stage::rehearse(&plan.plan, points.iter().map(|point| (point.name.as_str(), &*point.commands_published)))?;
+    let rehearsed = points.iter().map(|point| Rehearsed {
+        before: &point.name,
+        phase: &point.arm,
+        commands: &point.commands_published,
+    });
+    stage::rehearse(&plan.plan, rehearsed)?;
     check_out(&options.out)?;
     Ok(plan)
 }

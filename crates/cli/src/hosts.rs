@@ -24,7 +24,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Span, Time};
 use engine::{Managed, Scene};
 use fit::fit;
-use load::{Scaling, constants, fitted, window};
+use load::{Scaling, constants, window};
 use ramp::{Arm, Experiment, HostRows, Outcome, RampRow, RampSettings, RunOutcome, TimelineSecond, experiment_page};
 use ramp::{busy_by_cycle, experiment_table, experiment_verdict};
 use report::Page;
@@ -107,9 +107,7 @@ fn prepared(text: &str, file: &str, options: &Options) -> Result<HostsPlan> {
     if options.size.is_some() {
         bail!("--size: {file} is a plan of hosts, whose volumes have the size that its [ramp] says; change it there");
     }
-    for line in plan.floors_create.iter().chain(&plan.floors_on).chain(&plan.floors_off) {
-        fitted(line, Scaling { rates: 1.0, space: 1.0 }).with_context(|| format!("{file}: [floors]"))?;
-    }
+    load::rehearse(&plan)?;
     check_out(&options.out)?;
     Ok(plan)
 }

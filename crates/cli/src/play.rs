@@ -1,11 +1,13 @@
 //! Plays a plan and judges it: the common part of `demo`, `run` and `simulate`.
 
+mod filling;
 mod quiet;
 
+pub(crate) use filling::Filling;
 pub(crate) use quiet::quietly;
 
-use crate::dataset::{self, Filling as _};
-use crate::live::{Live, Progress, Stream, Unit};
+use crate::dataset::Filling as _;
+use crate::live::Stream;
 use crate::memory::{Keeping, Kept, Memory};
 use crate::outputs::check_out;
 use crate::watch::{REPORT_COLUMNS, Seen, Watch, paint};
@@ -17,14 +19,16 @@ use engine::{Conductor, Stage};
 use report::{Page, Standing, text};
 use stage::real::Real;
 use stage::simulated::{Simulated, idle_service};
-use stage::{Elsewhere, Places, alone, beyond, check_forms, clones, first_there, rehearse, silent, space_needed};
+use stage::{
+    Elsewhere, Places, Rehearsed, alone, beyond, check_forms, clones, first_there, rehearse, silent, space_needed,
+};
 use stats::run::{self, Identity, Run};
 use stats::{Outcome, Recording, Scale, Verdict};
 use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
 use workload::Plan;
-use workload::plan::{DatabasePlan, Device, HostsPlan, PHASE_SECONDS, PlanUnits, Workload, parse_space};
+use workload::plan::{DatabasePlan, Device, HostsPlan, PHASE_SECONDS, PlanUnits, Volume, Workload, parse_space};
 
 /// The options of all commands that play a plan.
 #[derive(clap::Args, Clone, Debug)]
@@ -62,6 +66,12 @@ impl Options {
     /// The size of a volume without one in the plan.
     pub(crate) fn volume_size(&self) -> Bytes {
         self.size.unwrap_or(VOLUME_SIZE)
+    }
+
+    /// The option that sets the size of a volume, if the plan does not.
+    pub(crate) fn origin(&self, volume: &Volume) -> Option<String> {
+        let default = if self.size.is_none() { " (the default)" } else { "" };
+        volume.size.is_none().then(|| format!("--size {}{default}", self.volume_size()))
     }
 
     /// The options for a run that loads these paths.
@@ -128,9 +138,9 @@ pub fn on_real_storage(
     let started = now_unix_ms();
     let mut plan = read(text, file, options)?;
     elsewhere.change(&mut plan)?;
-    let places = Places::ask(&mut plan, &elsewhere.consent)?;
+    let places = Places::ask(&mut plan, elsewhere)?;
     elsewhere.consent.idle(&places.named(), &[]).iter().for_each(|line| terminal::complain(&format!("note: {line}")));
-    let plan = sized(plan, options)?;
+    let plan = sized(plan, options, elsewhere)?;
     places.check_loads(&plan)?;
     let factor_given = options.scale.or(plan.published_iops.is_none().then_some(1.0));
     let stop = interrupt::watch()?;
@@ -182,7 +192,7 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
         return beside::simulated(text, file, options);
     }
     let started = now_unix_ms();
-    let plan = sized(read(text, file, options)?, options)?;
+    let plan = sized(read(text, file, options)?, options, &Elsewhere::default())?;
     let stop = interrupt::watch()?;
     check_out(&options.out)?;
     // The device of a plan has the published capacity, so scaling is only on request.
@@ -219,7 +229,8 @@ fn read(text: &str, file: &str, options: &Options) -> Result<Plan> {
     plan.device = options.device.clone().or(plan.device);
     for phase in &plan.phases {
         for line in &phase.commands {
-            scale::line(line, 1.0).with_context(|| format!("{file}: phase {:?}", phase.name))?;
+            let about = || format!("{}: phase {:?}", plan.at_command(&phase.name, line), phase.name);
+            scale::line(line, 1.0).with_context(about)?;
         }
     }
     clones::check(&plan)?;
@@ -228,10 +239,13 @@ fn read(text: &str, file: &str, options: &Options) -> Result<Plan> {
 
 /// The plan with all of its sizes, after checking the form of its places and rehearsing its
 /// commands.
-fn sized(plan: Plan, options: &Options) -> Result<Plan> {
+fn sized(plan: Plan, options: &Options, elsewhere: &Elsewhere<'_>) -> Result<Plan> {
     check_forms(&plan)?;
-    let plan = plan.sized(options.volume_size())?;
-    rehearse(&plan, plan.phases.iter().map(|phase| (phase.name.as_str(), phase.commands.as_slice())))?;
+    let origin = |volume: &Volume| options.origin(volume).or_else(|| elsewhere.option(&volume.name));
+    let plan = plan.sized_by(options.volume_size(), origin)?;
+    let phases = plan.phases.iter();
+    let phases = phases.map(|phase| Rehearsed { before: &phase.name, phase: &phase.name, commands: &phase.commands });
+    rehearse(&plan, phases)?;
     Ok(plan)
 }
 
@@ -415,42 +429,6 @@ pub(crate) fn say(options: &Options, text: &str) {
             true => terminal::line(line),
             false => text::wrap(line, REPORT_COLUMNS).iter().for_each(|part| terminal::line(part)),
         }
-    }
-}
-
-/// The progress of filling the volumes.
-pub(crate) struct Filling {
-    /// Whether its rate is printed at the end, because no bar showed it.
-    shown: bool,
-    bar: Progress,
-    stop: interrupt::Stop,
-}
-
-impl Filling {
-    /// Begins to fill `all` bytes in `folder`.
-    pub(crate) fn new(options: &Options, folder: &Path, all: u64, stop: interrupt::Stop) -> Filling {
-        say(options, &format!("filling {} in {}", Bytes(all), folder.display()));
-        let live = Live::on(Stream::Out, options.quiet, format!("filling {}", folder.display()));
-        Filling { shown: !options.quiet && !live.is_shown(), bar: Progress::new(live, all, Unit::Bytes), stop }
-    }
-
-    /// Ends the display.
-    pub(crate) fn end(&self) {
-        let rate = self.bar.done() as f64 / self.bar.elapsed().as_secs_f64().max(1e-3);
-        self.bar.clear();
-        if self.shown {
-            terminal::line(&format!("filled at {} MB/s", text::megabytes(rate)));
-        }
-    }
-}
-
-impl dataset::Filling for Filling {
-    fn written(&self, bytes: u64) {
-        self.bar.set(bytes);
-    }
-
-    fn is_stopped(&self) -> bool {
-        self.stop.is_asked()
     }
 }
 

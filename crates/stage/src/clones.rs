@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use ontap::Command;
 use ontap::catalogue::CloneCommand;
 use workload::Plan;
-use workload::plan::unfold;
+use workload::plan::{Step, unfold};
 
 /// Checks that a phase makes every clone of the plan, from the volume that the plan says, and that
 /// no load uses it before.
@@ -14,22 +14,25 @@ use workload::plan::unfold;
 pub fn check(plan: &Plan) -> Result<()> {
     for (index, volume) in plan.volumes.iter().enumerate() {
         let Some(parent) = volume.clone_of.map(|parent| plan.volumes[parent].name.as_str()) else { continue };
-        let (file, name, svm) = (&plan.file, &volume.name, &plan.svm);
+        let (name, svm) = (&volume.name, &plan.svm);
+        let at = || plan.at_volume(name, "clone_of");
         let Some((made, of)) = made_in(plan, name) else {
             bail!(
-                "{file}: volume {name}: no phase makes it; give one the command \
-                 \"volume clone create -vserver {svm} -flexclone {name} -parent-volume {parent}\""
+                "{}: volume {name}: no phase makes it; give one the command \
+                 \"volume clone create -vserver {svm} -flexclone {name} -parent-volume {parent}\"",
+                at()
             );
         };
         if of != parent {
-            bail!("{file}: volume {name}: clone_of is {parent}, and phase {:?} clones {of}", plan.phases[made].name);
+            bail!("{}: volume {name}: clone_of is {parent}, and phase {:?} clones {of}", at(), plan.phases[made].name);
         }
         for (number, load) in plan.workloads.iter().enumerate().filter(|(_, load)| load.volumes.contains(&index)) {
             if let Some(phase) = plan.phases[..made].iter().find(|phase| phase.specs[number].connections > 0) {
                 let (load, made) = (&load.name, &plan.phases[made].name);
                 bail!(
-                    "{file}: workload {load}: uses volume {name} in phase {:?}, which phase {made:?} makes; say \
+                    "{}: workload {load}: uses volume {name} in phase {:?}, which phase {made:?} makes; say \
                      {load} = {{ connections = 0 }} there",
+                    plan.at(&[Step::Phase(&phase.name), Step::Key(load)]),
                     phase.name
                 );
             }
@@ -81,12 +84,12 @@ mod tests {
         let refused = |command: &str, from| check(&plan(command, from)).unwrap_err().to_string();
         assert_eq!(
             refused(create, 0),
-            "p.toml: workload devs: uses volume dev1 in phase \"one\", which phase \"two\" makes; say devs = { connections = \
+            "p.toml:16: workload devs: uses volume dev1 in phase \"one\", which phase \"two\" makes; say devs = { connections = \
              0 } there"
         );
         assert_eq!(
             refused("volume clone create -vserver s -flexclone dev1 -parent-volume prod", 1),
-            "p.toml: volume dev2: no phase makes it; give one the command \"volume clone create -vserver s -flexclone dev2 \
+            "p.toml:9: volume dev2: no phase makes it; give one the command \"volume clone create -vserver s -flexclone dev2 \
              -parent-volume prod\""
         );
         assert!(

@@ -16,7 +16,7 @@ pub mod served;
 pub mod simulated;
 
 pub use places::{Elsewhere, Places, check_forms};
-pub use rehearsal::rehearse;
+pub use rehearsal::{Rehearsal, Rehearsed, rehearse};
 
 use qos::{CreditLimit, RegistrySettings};
 use server::LinkSettings;

@@ -9,7 +9,7 @@ use std::path::Path;
 use storage::{Consent, Contents, How, Intent, LaidOut, NfsMount, Opened, Permit, Place, PlaceKind};
 use uring::Io;
 use uring::disk::Caching;
-use workload::plan::{Volume, Workload};
+use workload::plan::{Step, Volume, Workload};
 use workload::{Plan, Spec};
 
 /// What a run may do to the places of its plan, in the order of the plan's volumes; `None` for a
@@ -27,6 +27,19 @@ pub struct Elsewhere<'a> {
 }
 
 impl Elsewhere<'_> {
+    /// The option that replaces the place of this volume, as typed.
+    pub fn option(&self, volume: &str) -> Option<String> {
+        let is_it = |given: &&String| given.split_once('=').is_some_and(|(name, _)| name == volume);
+        self.places.iter().rfind(is_it).map(|given| format!("--place {given}"))
+    }
+
+    /// What an error about the place of a volume begins with: the option that replaces it, or its
+    /// line in the plan.
+    fn about(&self, plan: &Plan, volume: usize) -> String {
+        let name = &plan.volumes[volume].name;
+        self.option(name).unwrap_or_else(|| format!("{}: volume {name}", plan.at_volume(name, "place")))
+    }
+
     /// Gives the plan's volumes those places. A file that does not exist will be made as long as
     /// loads use of it.
     ///
@@ -73,18 +86,18 @@ impl Places {
     ///
     /// # Errors
     /// No permit, or the place is smaller than the plan says; one line.
-    pub fn ask(plan: &mut Plan, consent: &Consent) -> Result<Places> {
+    pub fn ask(plan: &mut Plan, elsewhere: &Elsewhere<'_>) -> Result<Places> {
         let mut asked: Vec<Option<Permit>> = Vec::new();
         for volume in 0..plan.volumes.len() {
-            let permit = ask(plan, volume, consent)?;
+            let permit = ask(plan, volume, &elsewhere.consent).with_context(|| elsewhere.about(plan, volume))?;
             let is_same = |other: &Option<Permit>, place: &Place| {
                 other.as_ref().is_some_and(|other| other.parts().iter().any(|part| part.place().is_same(place)))
             };
             for part in permit.iter().flat_map(Permit::parts) {
                 if let Some(other) = asked.iter().position(|other| is_same(other, part.place())) {
                     bail!(
-                        "volume {}: is the same place as volume {}; let their workloads name one volume",
-                        plan.volumes[volume].name,
+                        "{}: is the same place as volume {}; let their workloads name one volume",
+                        elsewhere.about(plan, volume),
                         plan.volumes[other].name,
                     );
                 }
@@ -143,10 +156,16 @@ impl Places {
             let permits = self.0[volume].iter().flat_map(Permit::parts);
             for permit in permits {
                 let (name, align) = (&plan.volumes[volume].name, permit.alignment(Caching::Direct)?);
-                let specs = plan.phases.iter().map(|phase| &phase.specs[index]);
-                if let Some(odd) = specs.filter(|spec| spec.connections > 0).find_map(|spec| unaligned(spec, align)) {
+                let used = plan.phases.iter().filter(|phase| phase.specs[index].connections > 0);
+                let odd = used.filter_map(|phase| Some((phase, unaligned(&phase.specs[index], align)?))).next();
+                if let Some((phase, (key, odd))) = odd {
+                    let at = match phase.specs[index] == load.spec {
+                        true => plan.at_workload(&load.name, key),
+                        false => plan.at(&[Step::Phase(&phase.name), Step::Key(&load.name), Step::Key(key)]),
+                    };
                     bail!(
-                        "volume {name}: {} takes whole multiples of {} without the page cache, and workload {} asks for {odd}",
+                        "{at}: volume {name}: {} takes whole multiples of {} without the page cache, and workload {} asks \
+                         for {odd}",
                         permit.place(),
                         Bytes(align.into()),
                         load.name,
@@ -197,23 +216,26 @@ impl Places {
 /// # Errors
 /// A place is malformed; one line with its volume.
 pub fn check_forms(plan: &Plan) -> Result<()> {
-    plan.volumes.iter().filter(|volume| !volume.is_served()).try_for_each(|volume| form(volume).map(drop))
+    for volume in plan.volumes.iter().filter(|volume| !volume.is_served()) {
+        form(volume).with_context(|| format!("{}: volume {}", plan.at_volume(&volume.name, "place"), volume.name))?;
+    }
+    Ok(())
 }
 
 /// The place of a volume that has one, as it is written.
 fn form(volume: &Volume) -> Result<Place> {
-    let Volume { name, places: given, stripe, .. } = volume;
-    let parse = |given: &String| Place::parse(given).map_err(|line| anyhow!("volume {name}: place: {line}"));
+    let Volume { places: given, stripe, .. } = volume;
+    let parse = |given: &String| Place::parse(given).map_err(|line| anyhow!("place: {line}"));
     let members = given.iter().map(parse).collect::<Result<Vec<Place>>>()?;
     let is_folder = |place: &Place| matches!(place, Place::Path(path) if path.is_dir());
     match members.as_slice() {
         [place @ Place::Joined { .. }] if stripe.is_none() => Ok(place.clone()),
         [place] if !is_folder(place) => match stripe {
-            Some(_) => bail!("volume {name}: stripe: needs several places, got one; leave stripe out"),
+            Some(_) => bail!("stripe: needs several places, got one; leave stripe out"),
             None => Ok(place.clone()),
         },
         [_, _, ..] if members.iter().any(|place| matches!(place, Place::Joined { .. })) => {
-            bail!("volume {name}: place: places that are joined cannot be joined again; name all of them in one row")
+            bail!("place: places that are joined cannot be joined again; name all of them in one row")
         }
         _ => Ok(Place::Joined { members, stripe: *stripe }),
     }
@@ -226,34 +248,34 @@ fn ask(plan: &mut Plan, volume: usize, consent: &Consent) -> Result<Option<Permi
         return Ok(None);
     }
     let place = form(&plan.volumes[volume])?;
-    let Volume { name, places: given, size, stripe, .. } = &mut plan.volumes[volume];
-    let parts = place.members().with_context(|| format!("volume {name}"))?;
+    let Volume { places: given, size, stripe, .. } = &mut plan.volumes[volume];
+    let parts = place.members()?;
     if stripe.is_some() && parts.len() == 1 {
-        bail!("volume {name}: stripe: needs several places, got one; leave stripe out");
+        bail!("stripe: needs several places, got one; leave stripe out");
     }
     let is_missing = parts.len() == 1 && matches!(&place, Place::Path(path) if !path.exists());
     let intent = if writes || is_missing { Intent::Write(consent) } else { Intent::Read };
     if let (true, Place::Path(path)) = (is_missing, &place) {
         let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty());
         if let Some(folder) = folder.filter(|folder| !folder.is_dir()) {
-            bail!("volume {name}: {place}: the folder {} is not there; make or mount it first", folder.display());
+            bail!("{place}: the folder {} is not there; make or mount it first", folder.display());
         }
     }
-    let permit = Permit::ask(&place, intent).with_context(|| format!("volume {name}"))?;
+    let permit = Permit::ask(&place, intent)?;
     if permit.kind() != PlaceKind::Missing {
         let (named, has) = (given.join(", "), permit.size());
         if let Some(size) = size.filter(|size| *size > has) {
-            bail!("volume {name}: {named} has {has}, and the plan asks for {size}; leave size out to use all of it");
+            bail!("{named} has {has}, and the plan asks for {size}; leave size out to use all of it");
         }
         size.get_or_insert(has);
     }
     Ok(Some(permit))
 }
 
-/// What in a load is no multiple of `align` bytes, in words.
-fn unaligned(spec: &Spec, align: u32) -> Option<String> {
+/// The key of what in a load is no multiple of `align` bytes, and what it is in words.
+fn unaligned(spec: &Spec, align: u32) -> Option<(&'static str, String)> {
     let odd = |size: Bytes| !size.0.is_multiple_of(u64::from(align));
     let blocks = spec.blocks.shares().iter().map(|share| share.size).find(|size| odd(*size));
-    let block = blocks.map(|size| format!("blocks of {size}"));
-    block.or_else(|| odd(spec.range.offset).then(|| format!("an offset of {}", spec.range.offset)))
+    let block = blocks.map(|size| ("block", format!("blocks of {size}")));
+    block.or_else(|| odd(spec.range.offset).then(|| ("offset", format!("an offset of {}", spec.range.offset))))
 }

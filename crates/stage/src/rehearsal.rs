@@ -7,43 +7,78 @@ use crate::{registry_settings, set_up};
 use admin::Administration;
 use anyhow::{Context as _, Result, anyhow};
 use block::{ObjectId, Time};
+use qos::RegistrySettings;
 use std::collections::HashMap;
 use workload::Plan;
 use workload::plan::{Volume, unfold};
 
-/// Plays the commands of phases, given with the phases' names, in the plan's order and on volumes
-/// as they are after a fill.
+/// An administration without storage.
+pub struct Rehearsal {
+    administration: Administration,
+    /// The bytes in use of each LUN.
+    used: HashMap<ObjectId, u64>,
+}
+
+impl Rehearsal {
+    /// One without any SVM.
+    pub fn new(settings: RegistrySettings) -> Rehearsal {
+        Rehearsal { administration: Administration::new(settings), used: HashMap::new() }
+    }
+
+    /// Says that so many bytes of a LUN are in use.
+    pub fn uses(&mut self, svm: &str, path: &str, bytes: u64) {
+        let registry = &self.administration.registry;
+        let lun = registry.find_svm(svm).and_then(|svm| registry.find_lun(svm, path));
+        self.used.extend(lun.map(|lun| (lun, bytes)));
+    }
+
+    /// Plays a command.
+    ///
+    /// # Errors
+    /// It is refused.
+    pub fn play(&mut self, line: &str) -> Result<()> {
+        let used = |lun: ObjectId| self.used.get(&lun).copied().unwrap_or(0);
+        self.administration.execute(line, Time::ZERO, &used).map(drop).map_err(|error| anyhow!("{error}"))
+    }
+}
+
+/// Commands that are run together.
+#[derive(Clone, Copy, Debug)]
+pub struct Rehearsed<'p> {
+    /// What they are run before, for messages.
+    pub before: &'p str,
+    /// The phase or arm in the plan.
+    pub phase: &'p str,
+    /// The commands.
+    pub commands: &'p [String],
+}
+
+/// Plays commands in order, on volumes as they are after a fill.
 ///
 /// # Errors
-/// A command is refused; one line with its phase.
-pub fn rehearse<'p>(plan: &Plan, phases: impl IntoIterator<Item = (&'p str, &'p [String])>) -> Result<()> {
-    let mut administration = Administration::new(registry_settings(plan));
-    administration.partitions.memory = plan.settings.cache.map(Memory::told);
-    let mut used: HashMap<ObjectId, u64> = HashMap::new();
+/// A command is refused; one line with its place in the plan.
+pub fn rehearse<'p>(plan: &Plan, all: impl IntoIterator<Item = Rehearsed<'p>>) -> Result<()> {
+    let mut rehearsal = Rehearsal::new(registry_settings(plan));
+    rehearsal.administration.partitions.memory = plan.settings.cache.map(Memory::told);
     let served = || plan.volumes.iter().enumerate().filter(|(_, volume)| volume.is_served());
     for line in set_up(plan, served().map(|(_, volume)| volume)) {
-        // If the volumes themselves are impossible, whoever makes them says more about it.
-        if play(&mut administration, &used, &line).is_err() {
+        // If the volumes themselves are impossible, making them gives the better message.
+        if rehearsal.play(&line).is_err() {
             return Ok(());
         }
     }
     for (index, volume) in served() {
-        let registry = &administration.registry;
-        let lun = registry.find_svm(&plan.svm).and_then(|svm| registry.find_lun(svm, &volume.path()));
-        used.extend(lun.map(|lun| (lun, filled(plan, index, volume))));
+        rehearsal.uses(&plan.svm, &volume.path(), filled(plan, index, volume));
     }
-    for (name, commands) in phases {
-        for line in commands.iter().flat_map(|line| unfold(line)) {
-            let about = || format!("{}: before {name:?}: {line}", plan.file);
-            play(&mut administration, &used, &line).with_context(about)?;
+    for Rehearsed { before, phase, commands } in all {
+        for command in commands {
+            for line in unfold(command) {
+                let about = || format!("{}: before {before:?}: {line}", plan.at_command(phase, command));
+                rehearsal.play(&line).with_context(about)?;
+            }
         }
     }
     Ok(())
-}
-
-fn play(administration: &mut Administration, used: &HashMap<ObjectId, u64>, line: &str) -> Result<()> {
-    let used = |lun: ObjectId| used.get(&lun).copied().unwrap_or(0);
-    administration.execute(line, Time::ZERO, &used).map(drop).map_err(|error| anyhow!("{error}"))
 }
 
 /// The bytes of a volume's LUN that are in use after a fill.
@@ -66,7 +101,9 @@ mod tests {
         );
         let plan = Plan::read(&text, "p.toml").and_then(|plan| plan.sized(Bytes::mib(64)));
         let plan = plan.unwrap_or_else(|errors| panic!("{errors}"));
-        let phases = plan.phases.iter().map(|phase| (phase.name.as_str(), phase.commands.as_slice()));
+        let phases = plan.phases.iter();
+        let phases =
+            phases.map(|phase| Rehearsed { before: &phase.name, phase: &phase.name, commands: &phase.commands });
         rehearse(&plan, phases).err().map(|error| format!("{error:#}"))
     }
 
@@ -82,7 +119,7 @@ mod tests {
             ("volume modify -vserver s -volume b -qos-policy-group g", "b"),
         ] {
             let line = refused(command).unwrap_or_default();
-            let why = line.strip_prefix(&format!("p.toml: before \"two\": {command}: "));
+            let why = line.strip_prefix(&format!("p.toml:18: before \"two\": {command}: "));
             assert!(why.is_some_and(|why| why.contains(name)), "{line}");
         }
     }

@@ -26,7 +26,7 @@ use block::{Bytes, Span, Time};
 use database::{Database, Dates, PointWatcher, StopSignal, UserPlan, play};
 use engine::{Managed, Stage as _};
 use oltp::{Draws, Indexes, Ledger, Mode, Ranges, Rows, SchemaScale, Sizes, Think, TransactionMix};
-use stage::{Places, silent};
+use stage::{Elsewhere, Places, silent};
 use stats::Histogram;
 use std::num::NonZeroUsize;
 use std::path::{Path, PathBuf};
@@ -89,7 +89,7 @@ impl Real {
         std::fs::create_dir(&pool).with_context(|| pool.display().to_string())?;
         let filled = plan.volumes.iter().filter(|volume| !volume.thin).map(size).sum();
         let filling = Filling::new(options, &pool, filled, stop.clone());
-        let places = Places::ask(&mut plan.clone(), &dataset::consent(&[], &[]))?;
+        let places = Places::ask(&mut plan.clone(), &Elsewhere::default())?;
         let stage = stage::real::Real::start(plan, places, Some(&pool), real.no_io_uring, |done, _| {
             dataset::Filling::written(&filling, done);
             !stop.is_asked()

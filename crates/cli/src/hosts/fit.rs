@@ -128,10 +128,10 @@ mod tests {
     /// Measured on a disk without other load. A disk that is twice as fast in one burst as in
     /// another has no usual rate.
     #[test]
-    fn a_wavering_disk_has_its_usual() {
-        let wavering = [89_781.0, 94_007.0, 86_038.0, 95_849.0, 106_273.0, 100_906.0];
+    fn a_disk_that_varies_has_a_usual_rate() {
+        let varying = [89_781.0, 94_007.0, 86_038.0, 95_849.0, 106_273.0, 100_906.0];
         // The mean of 94 007 and 95 849, the two in the middle.
-        assert_eq!(usual(&wavering).unwrap(), 94_928.0);
+        assert_eq!(usual(&varying).unwrap(), 94_928.0);
         let error = usual(&[50_000.0, 60_000.0, 100_000.0]).unwrap_err().to_string();
         assert!(error.contains("50000 to 100000 blocks/s in 3 bursts"), "{error}");
     }

@@ -1,12 +1,14 @@
 //! A plan's loads and policies, fitted to this machine.
 
+use super::turns;
 use anyhow::{Context as _, Result};
 use block::Span;
 use ontap::Word;
 use ontap::value::AdaptiveRate;
 use qos::RegistrySettings;
 use ramp::{Accounting, BLOCK, Constants, HostLoad, Ladder, Layout, RampLoad, RampSettings, Steps, Window};
-use workload::plan::{HostsPlan, PlanUnits, PlannedHost};
+use stage::Rehearsal;
+use workload::plan::{HostsPlan, PlanUnits, PlannedHost, Step, line_of, unfold};
 
 /// The factors for published figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -147,6 +149,39 @@ pub fn set_up(plan: &HostsPlan) -> Vec<String> {
     lines
 }
 
+/// Checks every command of a plan: its grammar, and whether it would be refused in any run.
+///
+/// # Errors
+/// A command is wrong; the message names its line.
+pub fn rehearse(plan: &HostsPlan) -> Result<()> {
+    let at = |key, line: &str| {
+        let steps = [Step::Key("floors"), Step::Key(key), Step::Text(line)];
+        format!("{}:{}", plan.file, line_of(&plan.text, &steps))
+    };
+    let halves = [("on", &plan.floors_on), ("off", &plan.floors_off)];
+    let all: Vec<_> =
+        [("create", &plan.floors_create)].into_iter().chain(turns(plan).map(|turn| halves[turn.half])).collect();
+    for (key, line) in all.iter().flat_map(|(key, lines)| lines.iter().map(move |line| (key, line))) {
+        fitted(line, Scaling { rates: 1.0, space: 1.0 }).with_context(|| at(key, line))?;
+    }
+    let mut rehearsal = Rehearsal::new(registry_settings(plan));
+    for line in set_up(plan) {
+        // If the volumes themselves are impossible, making them gives the better message.
+        if rehearsal.play(&line).is_err() {
+            return Ok(());
+        }
+    }
+    for path in plan.hosts.iter().flat_map(PlannedHost::data_paths) {
+        rehearsal.uses(&plan.svm, &path, plan.volume_size.0);
+    }
+    for (key, line) in all.iter().flat_map(|(key, lines)| lines.iter().map(move |line| (key, line))) {
+        for one in unfold(line) {
+            rehearsal.play(&one).with_context(|| format!("{}: {one}", at(key, line)))?;
+        }
+    }
+    Ok(())
+}
+
 /// Bytes of a host's journal: room for the largest burst that its data can hold.
 pub fn journal_bytes(plan: &HostsPlan, host: &PlannedHost) -> u64 {
     // A burst never exceeds the data. Space is allocated only when it is written.
@@ -218,6 +253,31 @@ mod tests {
         assert!(other.floors_create.starts_with(&one.floors_create) && other.floors_on.starts_with(&one.floors_on));
         assert!(other.floors_off.starts_with(&one.floors_off));
         assert_eq!((one.cycle, one.run_length, one.runs), (other.cycle, other.run_length, other.runs));
+    }
+
+    /// A command that no run could carry out is found before anything is made, with its line. `off`
+    /// runs twice in a row when the halves change places.
+    #[test]
+    fn commands_of_floors_are_rehearsed() {
+        let text = include_str!("../../../../plans/protected-production.toml");
+        let refused = |from: &str, to: &str| {
+            let text = text.replacen(from, to, 1);
+            let line = text.lines().position(|line| line.contains(to)).expect(to) + 1;
+            let plan = HostsPlan::read(&text, "p.toml").unwrap_or_else(|errors| panic!("{errors}"));
+            (line, rehearse(&plan).err().map(|error| format!("{error:#}")).unwrap_or_default())
+        };
+        assert_eq!(refused("title", "title").1, "");
+        for (from, to, why) in [
+            (
+                "epic_rhel1_* -qos-adaptive-policy-group AqosEpicProd",
+                "epic_rhel1_* -qos-adaptive-policy-group Nope",
+                "Nope",
+            ),
+            ("-vserver epic -volume epic_rhel2_*", "-vserver epi -volume epic_rhel2_*", "epi"),
+        ] {
+            let (line, error) = refused(from, to);
+            assert!(error.starts_with(&format!("p.toml:{line}: ")) && error.contains(why), "{error}");
+        }
     }
 
     /// A tenth: 7 500 and 15 000 IOPS; for the fit, one burst at the top rate.

@@ -345,7 +345,7 @@ fn a_wrong_plan_makes_nothing() {
     let scratch = Scratch::new();
     for (from, to, says) in [
         ("runs = 4", "runs = 0", "plan.toml:20: runs: must be from 1 to 100, got 0"),
-        ("vol modify -vserver epic -volume epic_rhel1_*", "vol modfy -volume epic_rhel1_*", "[floors]"),
+        ("vol modify -vserver epic -volume epic_rhel1_*", "vol modfy -volume epic_rhel1_*", "plan.toml:57: command"),
     ] {
         let text = published().replace(from, to);
         std::fs::write(scratch.join("plan.toml"), text).unwrap();

@@ -182,6 +182,37 @@ fn places_together_that_do_not_fit_are_one_line() {
     assert!(!scratch.join("http:").exists() && !scratch.join("no").exists(), "a folder was made for a place");
 }
 
+/// An error that is found after the plan was read names the plan's line, and the option whose value
+/// caused it.
+#[test]
+fn errors_name_the_line_of_the_plan_and_the_option() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.join("small"), vec![0; 1 << 20]).unwrap();
+    // Line 4 has the place or the size, line 8 the load, line 9 its size.
+    let load = "depth = 1\nsize = \"64MiB\"";
+    let within = "host.size: must end within the target of";
+    for (place, more, says) in [
+        ("place = \"no/file\"", &[][..], "plan.toml:4: volume db: no/file: the folder no is not there"),
+        ("place = \"small\"", &["--place", "db=no/file"], "seawall: --place db=no/file: no/file: the folder no"),
+        ("place = \"nbd://\"", &[], "plan.toml:4: volume db: place: must name its host"),
+        ("place = \"small\"\nsize = \"80MiB\"", &[], "plan.toml:4: volume db: small has 1 MiB, and the plan asks for"),
+        ("place = \"small\"", &[], &format!("seawall: plan.toml:9: {within} 1 MiB")),
+        ("place = \"other\"\nsize = \"80MiB\"", &["--place", "db=small"], "--place db=small: small has 1 MiB"),
+        (
+            "lun = \"l\"\n[server]\nsvm = \"s\"",
+            &["--size", "2MiB"],
+            &format!("plan.toml:11: --size 2 MiB: {within} 2 MiB"),
+        ),
+    ] {
+        let ended = play(&scratch, &plan(place, load), more);
+        assert_eq!(ended.code, Some(2), "{place}: {ended:?}");
+        assert!(ended.err.contains(says) && ended.err.trim_end().lines().count() == 1, "{says}: {}", ended.err);
+    }
+    let large = load.replace("64MiB", "1GiB");
+    let ended = play(&scratch, &plan("lun = \"l\"\n[server]\nsvm = \"s\"", &large), &[]);
+    assert!(ended.err.contains("plan.toml:11: --size 512 MiB (the default): host.size: must end"), "{ended:?}");
+}
+
 /// A place that ends every request at once is loaded for as long as the phases are, and no longer.
 #[test]
 fn a_place_that_answers_at_once_ends_with_its_phases() {

@@ -36,6 +36,7 @@ mod duration;
 mod error;
 mod hosts;
 mod load;
+mod locate;
 mod read;
 mod server;
 mod space;
@@ -49,12 +50,13 @@ pub use device::{Device, DeviceFigure};
 pub use duration::{ParseDurationError, parse_duration};
 pub use error::{PlanError, PlanErrors, Problem};
 pub use hosts::{HostsPlan, PlannedHost};
+pub use locate::{Step, line_of};
 pub use read::PHASE_SECONDS;
 pub use server::{Burst, CACHE_PAGE, Peak, PlanLink, PlanNesting, PlanProcessors, PlanProtocol, PlanSettings};
 pub use space::{ParseSpaceError, PlanUnits, parse_space};
 pub use unfold::unfold;
 
-use crate::spec::{Arrival, DEPTH_MAX, RATE_MAX, Range, Spec};
+use crate::spec::{Arrival, DEPTH_MAX, RATE_MAX, Range, Spec, SpecError};
 use block::{Bytes, Iops, Span};
 use stats::{Criterion, Rate};
 
@@ -160,7 +162,14 @@ impl Plan {
 
     /// The plan with `size` for every volume without one, and every load checked against its
     /// volume.
-    pub fn sized(mut self, size: Bytes) -> Result<Plan, PlanErrors> {
+    pub fn sized(self, size: Bytes) -> Result<Plan, PlanErrors> {
+        self.sized_by(size, |_| None)
+    }
+
+    /// [`Plan::sized`], with the origin of a volume's size in errors about loads on it. `origin`
+    /// names the option that set the size, or is `None` if the plan itself did.
+    pub fn sized_by(mut self, size: Bytes, origin: impl Fn(&Volume) -> Option<String>) -> Result<Plan, PlanErrors> {
+        let origins: Vec<Option<String>> = self.volumes.iter().map(origin).collect();
         for volume in &mut self.volumes {
             volume.size.get_or_insert(size);
         }
@@ -171,17 +180,31 @@ impl Plan {
         }
         let mut errors = Vec::new();
         for (index, workload) in self.workloads.iter().enumerate() {
-            let specs = std::iter::once(&workload.spec).chain(self.phases.iter().map(|phase| &phase.specs[index]));
-            let sizes = || workload.volumes.iter().map(|volume| self.volumes[*volume].size);
-            for error in specs.flat_map(|spec| sizes().flat_map(|size| spec.broken_rules(size))) {
-                let problem = Problem::Load { within: format!("{}.", workload.name), error };
-                let error = PlanError { file: self.file.clone(), line: None, problem };
-                if !errors.contains(&error) {
-                    errors.push(error);
+            let mut told = Vec::new();
+            let phases = self.phases.iter().map(|phase| (Some(phase.name.as_str()), &phase.specs[index]));
+            for (phase, spec) in [(None, &workload.spec)].into_iter().chain(phases) {
+                for volume in &workload.volumes {
+                    let new = spec.broken_rules(self.volumes[*volume].size).into_iter();
+                    for error in new.filter(|error| !told.contains(error)).collect::<Vec<_>>() {
+                        told.push(error.clone());
+                        errors.push(self.load_error(&workload.name, phase, origins[*volume].as_deref(), error));
+                    }
                 }
             }
         }
         if errors.is_empty() { Ok(self) } else { Err(PlanErrors(errors)) }
+    }
+
+    /// An error of a workload's load, which a phase may have changed.
+    fn load_error(&self, workload: &str, phase: Option<&str>, origin: Option<&str>, error: SpecError) -> PlanError {
+        let key = error.key();
+        let line = match phase {
+            None => line_of(&self.text, &[Step::Key("workload"), Step::Named(workload), Step::Key(key)]),
+            Some(phase) => line_of(&self.text, &[Step::Phase(phase), Step::Key(workload), Step::Key(key)]),
+        };
+        let origin = origin.map(|origin| format!("{origin}: ")).unwrap_or_default();
+        let problem = Problem::Load { within: format!("{origin}{workload}."), error };
+        PlanError { file: self.file.clone(), line: Some(line), problem }
     }
 
     /// Seed of a workload.

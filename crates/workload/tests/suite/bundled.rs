@@ -103,7 +103,7 @@ fn it_runs_on_the_volumes_of_a_demo_and_not_on_one_smaller_than_a_block() {
     let sized = plan().sized(Bytes::mib(512)).unwrap();
     assert!(sized.volumes.iter().all(|volume| volume.size == Some(Bytes::mib(512))));
     let errors = plan().sized(Bytes(2048)).unwrap_err();
-    let expected = "noisy-neighbour.toml: server1.block: must fit into the range of 2 KiB, got 4 KiB; make the block \
+    let expected = "noisy-neighbour.toml:47: server1.block: must fit into the range of 2 KiB, got 4 KiB; make the block \
                     smaller or the range larger";
     assert_eq!(errors.0[0].to_string(), expected);
     assert_eq!(errors.0.len(), 3, "one for each workload, not for each phase: {errors}");

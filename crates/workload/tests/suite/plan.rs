@@ -142,9 +142,11 @@ fn a_volume_may_be_a_place() {
 fn a_plan_without_a_size_is_checked_when_it_gets_one() {
     let plan = loaded("depth = 1", "[[phase]]\nname = \"p\"\nw = { size = \"1GiB\" }");
     assert!(plan.clone().sized(Bytes::gib(1)).is_ok());
-    let expected = "p.toml: w.size: must end within the target of 512 MiB, got 1 GiB from 0 B on; leave it out to go to \
+    let expected = "p.toml:12: w.size: must end within the target of 512 MiB, got 1 GiB from 0 B on; leave it out to go to \
                     the end";
-    assert_eq!(plan.sized(Bytes::mib(512)).unwrap_err().to_string(), expected);
+    assert_eq!(plan.clone().sized(Bytes::mib(512)).unwrap_err().to_string(), expected);
+    let by_option = plan.sized_by(Bytes::mib(512), |volume| volume.size.is_none().then(|| "--size 512MiB".into()));
+    assert!(by_option.unwrap_err().to_string().starts_with("p.toml:12: --size 512MiB: w.size: must end within"));
 }
 
 /// The plan says once what a GB is, for all space in it. Sizes of volumes are rounded up to 4 KiB;
