@@ -31,7 +31,7 @@ use workload::plan::DatabasePlan;
 
 /// The storage of the database and of the other workloads: a real server, or its model in virtual
 /// time.
-trait Field {
+trait Testbed {
     /// The server that takes the administrators' commands.
     fn managed(&mut self) -> &mut dyn Managed;
     /// Plays one turn: the users work on the data that setup left, beside the other workloads.
@@ -80,16 +80,16 @@ pub fn on_real_storage(text: &str, file: &str, options: &Options, real: &RealOpt
     let plan = prepared(text, file, options)?;
     tools::all_there(&plan)?;
     say(options, &format!("{}\n{}\n", plan.plan.title, plan.plan.about));
-    let mut field = real::Real::start(&plan, options, real)?;
-    play(&plan, &options.loading([field.folder()]), &mut field)
+    let mut testbed = real::Real::start(&plan, options, real)?;
+    play(&plan, &options.loading([testbed.folder()]), &mut testbed)
 }
 
 /// Plays a plan of a database in virtual time.
 pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
     let plan = prepared(text, file, options)?;
     say(options, &format!("{}\n{}\n", plan.plan.title, plan.plan.about));
-    let mut field = simulated::Simulated::start(&plan, options.scale.unwrap_or(1.0))?;
-    play(&plan, options, &mut field)
+    let mut testbed = simulated::Simulated::start(&plan, options.scale.unwrap_or(1.0))?;
+    play(&plan, options, &mut testbed)
 }
 
 /// Reads the plan and checks it with all of its commands. Nothing has been created yet.
@@ -143,7 +143,7 @@ fn points(plan: &DatabasePlan, factors: Factors) -> Result<Vec<Point>> {
 /// The turns and the storage on which they are played.
 struct Turns<'a> {
     plan: &'a DatabasePlan,
-    field: &'a mut dyn Field,
+    testbed: &'a mut dyn Testbed,
     kept: &'a mut Kept,
     say: &'a mut dyn FnMut(&str),
     /// The turns that have not begun.
@@ -151,25 +151,25 @@ struct Turns<'a> {
     beside: Beside,
 }
 
-fn play(plan: &DatabasePlan, options: &Options, field: &mut dyn Field) -> Result<Answer> {
+fn play(plan: &DatabasePlan, options: &Options, testbed: &mut dyn Testbed) -> Result<Answer> {
     let started = now_unix_ms();
-    let points = points(plan, field.factors())?;
+    let points = points(plan, testbed.factors())?;
     let (tool, memory) = &options.keeping;
     let identity = memory::identity(tool, plan.plan.title.clone(), started);
     let identity =
-        Identity { text: plan.plan.text.clone(), seed: plan.plan.seed, simulated: field.is_simulated(), ..identity };
-    let run = Run { identity, machine: field.machine(), ..Run::default() };
-    let run = begun(plan, beside_run(run, &field.database(), plan.database.users));
+        Identity { text: plan.plan.text.clone(), seed: plan.plan.seed, simulated: testbed.is_simulated(), ..identity };
+    let run = Run { identity, machine: testbed.machine(), ..Run::default() };
+    let run = begun(plan, beside_run(run, &testbed.database(), plan.database.users));
     let mut kept = memory.begin(run.clone());
     let (arms, window) = (plan.plan.phases.len(), plan.database.window);
     say(options, &format!("{arms} arms by turns, {} rounds, {window} each …", plan.database.rounds));
     kept.begins();
     let beside = empty(plan);
     let say_it = &mut |line: &str| say(options, line);
-    let mut turns = Turns { plan, field, kept: &mut kept, say: say_it, points: points.into_iter(), beside };
+    let mut turns = Turns { plan, testbed, kept: &mut kept, say: say_it, points: points.into_iter(), beside };
     let (mut run, ended) = engine::play(&mut turns, run);
-    let Turns { mut beside, field, .. } = turns;
-    let notes = field.notes();
+    let Turns { mut beside, testbed, .. } = turns;
+    let notes = testbed.notes();
     run.host = kept.host().clone();
     if run.points.is_empty() {
         kept.forget();
@@ -217,11 +217,11 @@ impl Scene for Turns<'_> {
     type Error = anyhow::Error;
 
     fn managed(&mut self) -> Option<&mut dyn Managed> {
-        Some(self.field.managed())
+        Some(self.testbed.managed())
     }
 
     fn now(&self) -> Time {
-        self.field.now()
+        self.testbed.now()
     }
 
     fn next(&mut self, _run: &Run) -> Option<Point> {
@@ -231,7 +231,7 @@ impl Scene for Turns<'_> {
     fn play(&mut self, start: Time, run: &mut Run) -> Result<bool> {
         let point = run.points.len() - 1;
         let Some((arm, round)) = turns(self.plan).nth(point) else { return Ok(false) };
-        let played = self.field.turn(&self.plan.plan.phases[arm].specs, self.plan.plan.seed + round as u64)?;
+        let played = self.testbed.turn(&self.plan.plan.phases[arm].specs, self.plan.plan.seed + round as u64)?;
         let since = |time: Time| engine::passed(start, time);
         let window = played.ledger.window().as_secs_f64().max(f64::MIN_POSITIVE);
         let mut operations = 0;

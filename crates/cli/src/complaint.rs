@@ -28,7 +28,7 @@ pub fn of_usage(error: &clap::Error, words: &[OsString]) -> String {
     match (context(ContextKind::InvalidArg), context(ContextKind::InvalidValue), cause) {
         (Some(argument), Some(value), Some(rule)) => {
             let name = argument.split(' ').next().unwrap_or(argument);
-            let (rule, got) = (in_words(&rule), format!("got {value:?}"));
+            let (rule, got) = (as_rule(&rule), format!("got {value:?}"));
             // Some rules include the value already.
             if rule.ends_with(&got) { format!("{name}: {rule}") } else { format!("{name}: {rule}, {got}") }
         }
@@ -50,7 +50,7 @@ fn negative(digit: &str, words: &[OsString]) -> String {
 }
 
 /// Turns the messages of clap and the standard library about a number into a rule.
-fn in_words(rule: &str) -> String {
+fn as_rule(rule: &str) -> String {
     if let Some((_, bounds)) = rule.split_once(" is not in ") {
         return match bounds.split_once("..") {
             Some((least, "")) => format!("must be at least {least}"),
@@ -103,7 +103,7 @@ mod tests {
     use anyhow::anyhow;
 
     #[test]
-    fn causes_follow_one_another_and_are_said_once() {
+    fn causes_are_joined_without_repetition() {
         let error = anyhow!("no such folder (os error 2)").context("p: make it: no such folder").context("--pool");
         assert_eq!(of(&error), "--pool: p: make it: no such folder");
         assert_eq!(of(&anyhow!("gone (os error 5)").context("a (os error 5); try b")), "a; try b: gone");
@@ -111,14 +111,14 @@ mod tests {
 
     #[test]
     fn ranges_are_rules() {
-        assert_eq!(in_words("0 is not in 1..=4096"), "must be from 1 to 4096");
-        assert_eq!(in_words("0 is not in 1.."), "must be at least 1");
-        assert_eq!(in_words("9 is not in ..=5"), "must be at most 5");
-        assert_eq!(in_words("must be a size"), "must be a size");
+        assert_eq!(as_rule("0 is not in 1..=4096"), "must be from 1 to 4096");
+        assert_eq!(as_rule("0 is not in 1.."), "must be at least 1");
+        assert_eq!(as_rule("9 is not in ..=5"), "must be at most 5");
+        assert_eq!(as_rule("must be a size"), "must be a size");
     }
 
     #[test]
-    fn a_negative_number_is_said_whole_and_by_its_option() {
+    fn a_negative_number_is_named_with_its_option() {
         let of = |words: &str| negative("-1", &words.split(' ').map(OsString::from).collect::<Vec<_>>());
         assert_eq!(of("seawall size --growth -10"), "--growth: must not be negative, got \"-10\"");
         assert_eq!(of("seawall size --used-space -1TB"), "--used-space: must not be negative, got \"-1TB\"");
@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn what_clap_says_becomes_a_line() {
+    fn a_message_of_clap_becomes_a_line() {
         let text = "error: unexpected argument '--sizee' found\n\n  tip: a similar argument exists: '--size'\n\n\
                     Usage: seawall demo --size <SIZE>\n\nFor more information, try '--help'.\n";
         let line =

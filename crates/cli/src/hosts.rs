@@ -34,7 +34,7 @@ use workload::plan::{HostsPlan, PlannedHost};
 
 /// The storage of the hosts: the real server with a thread for each host, or its model in virtual
 /// time.
-trait Field {
+trait Testbed {
     /// The server that takes the administrators' commands.
     fn managed(&mut self) -> &mut dyn Managed;
     /// Plays run `number` of each host's ramp, from 0: all hosts together, to its end.
@@ -72,7 +72,7 @@ struct Turn {
 /// The hosts and their storage, and the runs of their ramps.
 struct Ramping<'a> {
     plan: &'a HostsPlan,
-    field: &'a mut dyn Field,
+    testbed: &'a mut dyn Testbed,
     kept: &'a mut Kept,
     say: &'a mut dyn FnMut(&str),
     /// The runs that have not begun.
@@ -86,16 +86,16 @@ struct Ramping<'a> {
 /// Plays a plan of hosts on real storage, with a thread for each host.
 pub fn on_real_storage(text: &str, file: &str, options: &Options, real: &RealOptions) -> Result<Answer> {
     let plan = prepared(text, file, options)?;
-    let mut field = real::Real::start(&plan, options, real)?;
-    play(&plan, &options.loading([field.folder()]), &mut field)
+    let mut testbed = real::Real::start(&plan, options, real)?;
+    play(&plan, &options.loading([testbed.folder()]), &mut testbed)
 }
 
 /// Plays a plan of hosts in virtual time.
 pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
     let mut plan = prepared(text, file, options)?;
     plan.device = options.device.clone().or(plan.device);
-    let mut field = simulated::Simulated::start(&plan)?;
-    play(&plan, options, &mut field)
+    let mut testbed = simulated::Simulated::start(&plan)?;
+    play(&plan, options, &mut testbed)
 }
 
 /// Reads the plan and checks it with all of its commands. Nothing has been created yet.
@@ -112,20 +112,20 @@ fn prepared(text: &str, file: &str, options: &Options) -> Result<HostsPlan> {
     Ok(plan)
 }
 
-fn play(plan: &HostsPlan, options: &Options, field: &mut dyn Field) -> Result<Answer> {
+fn play(plan: &HostsPlan, options: &Options, testbed: &mut dyn Testbed) -> Result<Answer> {
     let started = now_unix_ms();
     say(options, &format!("{}\n{}\n", plan.title, plan.about));
     let factor = match options.scale {
         Some(factor) => factor,
-        None => fit(plan, field, &mut |line| say(options, line))?,
+        None => fit(plan, testbed, &mut |line| say(options, line))?,
     };
     let ramps = load::ramps(plan, factor);
     ramps.iter().try_for_each(RampSettings::check)?;
     let points = whole::points(plan, &ramps, Scaling::of(plan, factor))?;
     let (tool, memory) = &options.keeping;
     let run = Run {
-        identity: whole::identity(plan, tool, started, field.is_simulated()),
-        machine: field.machine(),
+        identity: whole::identity(plan, tool, started, testbed.is_simulated()),
+        machine: testbed.machine(),
         scale: Some(whole::scale(plan, factor, options.scale.is_none())),
         ..Run::default()
     };
@@ -139,7 +139,7 @@ fn play(plan: &HostsPlan, options: &Options, field: &mut dyn Field) -> Result<An
     let none = || vec![Vec::new(); plan.hosts.len()];
     let mut ramping = Ramping {
         plan,
-        field,
+        testbed,
         kept: &mut kept,
         say: &mut |line| say(options, line),
         points: points.into_iter(),
@@ -153,7 +153,7 @@ fn play(plan: &HostsPlan, options: &Options, field: &mut dyn Field) -> Result<An
         kept.forget();
         return ended.and_then(|()| bail!("the plan has no runs"));
     }
-    let experiment = experiment(plan, &ramps, factor, &runs, ended.is_err(), field.notes());
+    let experiment = experiment(plan, &ramps, factor, &runs, ended.is_err(), testbed.notes());
     run.verdicts = whole::verdicts(&experiment);
     run.notes.extend(experiment.notes.iter().cloned());
     run.host = host;
@@ -205,11 +205,11 @@ impl Scene for Ramping<'_> {
     type Error = anyhow::Error;
 
     fn managed(&mut self) -> Option<&mut dyn Managed> {
-        Some(self.field.managed())
+        Some(self.testbed.managed())
     }
 
     fn now(&self) -> Time {
-        self.field.now()
+        self.testbed.now()
     }
 
     fn next(&mut self, _run: &Run) -> Option<Point> {
@@ -223,7 +223,7 @@ impl Scene for Ramping<'_> {
             // The path of a shared group is its name alone, like that of the SVM.
             object.is_group = !object.path.contains(':') && object.path != self.plan.svm;
         }
-        let outcomes = self.field.run(&self.ramps, turn.run as u64)?;
+        let outcomes = self.testbed.run(&self.ramps, turn.run as u64)?;
         for ((actor, outcome), runs) in (0..).zip(outcomes).zip(&mut self.runs[turn.half]) {
             ramp::kept::add(run, actor, &outcome);
             runs.push(outcome);

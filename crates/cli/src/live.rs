@@ -194,7 +194,7 @@ impl Progress {
         bar.due = now + EVERY;
         let elapsed = now.since(self.begun);
         let part = bar.done as f64 / self.whole.max(1) as f64;
-        let about = said(self.unit, bar.done, self.whole, elapsed);
+        let about = progress_text(self.unit, bar.done, self.whole, elapsed);
         let what = if bar.what.is_empty() { String::new() } else { format!("{}, ", bar.what) };
         let state = &mut bar.live.state;
         (state.elapsed, state.done, state.about) = (elapsed, Some(part), what + &about);
@@ -203,7 +203,7 @@ impl Progress {
 }
 
 /// `1.50 GiB of 6.00 GiB, 812 MB/s, 0:05 left`.
-fn said(unit: Unit, done: u64, whole: u64, elapsed: Span) -> String {
+fn progress_text(unit: Unit, done: u64, whole: u64, elapsed: Span) -> String {
     let passed = elapsed.as_secs_f64().max(1e-3);
     let left = match done {
         0 => String::new(),
@@ -269,10 +269,10 @@ mod tests {
     #[test]
     fn a_bar_says_how_much_how_fast_and_how_long() {
         let (done, whole) = (12_000_000_000, 48_000_000_000);
-        let line = said(Unit::Bytes, done, whole, Span::from_secs(15));
+        let line = progress_text(Unit::Bytes, done, whole, Span::from_secs(15));
         assert_eq!(line, "11.18 GiB of 44.70 GiB, 800.0 MB/s, 0:45 left");
-        assert_eq!(said(Unit::Parts, 250, 1000, Span::from_secs(15)), "0:45 left");
-        assert_eq!(said(Unit::Parts, 0, 1000, Span::ZERO), "", "before anything is done nothing is known");
+        assert_eq!(progress_text(Unit::Parts, 250, 1000, Span::from_secs(15)), "0:45 left");
+        assert_eq!(progress_text(Unit::Parts, 0, 1000, Span::ZERO), "", "before anything is done nothing is known");
     }
 
     /// 50 000 reads in the first second, none and 100 writes in the second one; the counts during a

@@ -86,7 +86,7 @@ impl Command {
             Demo(_) | Run(_) | Simulate(_) | Fio(_) | Ramp(_) | Ranread(_) | Orion(_) | Calibrate(_) => true,
             Oltp(oltp) => oltp.keeps_runs(),
             Tiers(tiers) => tiers.keeps_runs(),
-            Results(results) => results.takes_in_runs(),
+            Results(results) => results.imports_runs(),
             _ => false,
         }
     }

@@ -14,7 +14,7 @@
 
 use super::disk::Disk;
 use super::mounted::{Made, Mounted};
-use super::{Field, Others, Played, stopped};
+use super::{Others, Played, Testbed, stopped};
 use crate::dataset;
 use crate::interrupt::{self, Stop};
 use crate::machine;
@@ -98,7 +98,7 @@ impl Real {
         let volume = &plan.volumes[database.volume];
         let socket = pool.join("nbd.sock");
         let temporary = std::env::temp_dir().join(format!("seawall-database-{}", std::process::id()));
-        let mut field = Real {
+        let mut testbed = Real {
             users: users(of),
             buffers: database.buffers,
             memory: database.memory,
@@ -116,9 +116,9 @@ impl Real {
             disk,
             workspace,
         };
-        field.set_up(database.scale, options)?;
-        field.hold(of, options)?;
-        Ok(field)
+        testbed.set_up(database.scale, options)?;
+        testbed.hold(of, options)?;
+        Ok(testbed)
     }
 
     /// Creates the database and its snapshot.
@@ -295,7 +295,7 @@ impl PointWatcher for Watch<'_> {
     }
 }
 
-impl Field for Real {
+impl Testbed for Real {
     fn managed(&mut self) -> &mut dyn Managed {
         self.stage.managed().expect("a plan of a database has a server of its own")
     }

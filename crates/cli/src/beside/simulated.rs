@@ -7,7 +7,7 @@
 //!                         ▲ administrators' lines
 //! ```
 
-use super::{Field, Others, Played, stopped};
+use super::{Others, Played, Testbed, stopped};
 use crate::interrupt::{self, Stop};
 use crate::machine;
 use crate::scale::Factors;
@@ -75,7 +75,7 @@ impl Simulated {
     }
 }
 
-impl Field for Simulated {
+impl Testbed for Simulated {
     fn managed(&mut self) -> &mut dyn Managed {
         self.stage.managed().expect("a simulation has the model of a server")
     }

@@ -102,7 +102,7 @@ fn shown(device: &Device) -> String {
         }
         for (key, figure) in &stage.said {
             let source = stage.sources.iter().find(|(of, _)| of == key).map_or("no source", |(_, source)| source);
-            let head = format!("  {:<14} {:>16}  ", key.replace('_', " "), said(*figure));
+            let head = format!("  {:<14} {:>16}  ", key.replace('_', " "), figure_text(*figure));
             let columns = text::width(&head);
             for (index, line) in text::wrap(source, REPORT_COLUMNS - columns).iter().enumerate() {
                 let blank = " ".repeat(columns);
@@ -114,7 +114,7 @@ fn shown(device: &Device) -> String {
 }
 
 /// A figure as text, with the digits of large counts in groups.
-fn said(figure: DeviceFigure) -> String {
+fn figure_text(figure: DeviceFigure) -> String {
     match figure {
         DeviceFigure::Count(count) => text::thousands(count),
         figure => figure.to_string(),
@@ -126,7 +126,8 @@ fn parts(device: &Device) -> Vec<Part> {
     let mut copies = 1;
     let mut parts = Vec::new();
     for stage in stages(device) {
-        let figures = stage.said.iter().map(|(key, figure)| format!("{} {}", key.replace('_', " "), said(*figure)));
+        let figures =
+            stage.said.iter().map(|(key, figure)| format!("{} {}", key.replace('_', " "), figure_text(*figure)));
         let title = stage.about.as_ref().map_or(stage.kind.into(), |about| format!("{}: {about}", stage.kind));
         parts.push(Part { title, lines: figures.collect(), copies });
         if let Some(DeviceFigure::Count(members)) = stage.figure("members") {

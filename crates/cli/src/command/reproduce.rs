@@ -324,7 +324,7 @@ mod tests {
     /// cycles in the ratio of the rates, and the other hosts do not change while the array is not
     /// full.
     #[test]
-    fn what_no_document_holds_moves_by_its_cause() {
+    fn undocumented_loads_change_cycles_in_proportion() {
         let last = |setting: &Setting, host: usize| {
             let comparison = genio::aqos(setting).expect("played");
             let line = &comparison.lines[host];
@@ -389,7 +389,7 @@ mod tests {
     /// An option that a named table does not have is refused; with all tables it is noted for those
     /// that have it.
     #[test]
-    fn what_changes_nothing_in_a_table_is_refused() {
+    fn options_without_effect_are_refused() {
         let minute = Setting { cycle: Some(Span::from_secs(60)), ..setting() };
         let refused = |names: &[&str], setting: &Setting| {
             let names: Vec<String> = names.iter().map(|name| (*name).to_owned()).collect();

@@ -67,7 +67,7 @@ struct Label {
 
 impl Results {
     /// Whether the command imports runs, which can be labelled.
-    pub fn takes_in_runs(&self) -> bool {
+    pub fn imports_runs(&self) -> bool {
         matches!(self.what, Some(What::Import(_)))
     }
 

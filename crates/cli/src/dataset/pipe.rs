@@ -277,7 +277,7 @@ mod tests {
 
     /// Reading beyond the end fails and does not hang.
     #[test]
-    fn what_fails_is_said() {
+    fn failures_are_reported() {
         let folder = tempfile::tempdir().unwrap();
         let path = folder.path().join("file");
         std::fs::write(&path, vec![0; 8192]).unwrap();

@@ -3,7 +3,7 @@
 //! or until its usual rate is known. Then a whole run at these rates shows what the storage
 //! sustains: a disk that was idle before does more.
 
-use super::Field;
+use super::Testbed;
 use super::load::{factor_max, last_runs, one_burst, ramps, window};
 use anyhow::{Context as _, Result, bail};
 use block::Span;
@@ -25,7 +25,7 @@ const ENOUGH: usize = 6;
 const SPREAD: f64 = 1.6;
 
 /// The factor of the published rates that this storage can carry.
-pub(super) fn fit(plan: &HostsPlan, field: &mut dyn Field, say: &mut dyn FnMut(&str)) -> Result<f64> {
+pub(super) fn fit(plan: &HostsPlan, testbed: &mut dyn Testbed, say: &mut dyn FnMut(&str)) -> Result<f64> {
     let published = window(plan, 1.0, plan.runs - 1);
     let most = factor_max(plan);
     // Half the period makes half the burst; rates and ratios stay the same. In three seconds at
@@ -35,7 +35,7 @@ pub(super) fn fit(plan: &HostsPlan, field: &mut dyn Field, say: &mut dyn FnMut(&
     let mut measured: Vec<f64> = Vec::new();
     for number in 1..=TRIES {
         let bursts = one_burst(&ramps(plan, factor), cycle);
-        let Some(busy) = measured_by(field, &bursts)? else {
+        let Some(busy) = measured_by(testbed, &bursts)? else {
             say(&format!("fit {number}: {factor:.4} of the published rates is too little to keep the storage busy"));
             if factor >= most {
                 bail!("the storage is too fast for volumes of {}; make volume_size larger", plan.volume_size);
@@ -50,12 +50,12 @@ pub(super) fn fit(plan: &HostsPlan, field: &mut dyn Field, say: &mut dyn FnMut(&
             busy.blocks_per_second
         ));
         if (fits / factor - 1.0).abs() <= NEAR && fits <= most {
-            return whole_run(plan, field, &published, fits, say);
+            return whole_run(plan, testbed, &published, fits, say);
         }
         if measured.len() == ENOUGH {
             let usual = published.factor(usual(&measured)?).min(most);
             say(&format!("it is another in each burst; what is usual fits {usual:.4}"));
-            return whole_run(plan, field, &published, usual, say);
+            return whole_run(plan, testbed, &published, usual, say);
         }
         // The median of the last three, so that a stall of the machine in one of them has no
         // effect.
@@ -88,13 +88,13 @@ fn usual(measured: &[f64]) -> Result<f64> {
 /// and never larger.
 fn whole_run(
     plan: &HostsPlan,
-    field: &mut dyn Field,
+    testbed: &mut dyn Testbed,
     published: &Window,
     factor: f64,
     say: &mut dyn FnMut(&str),
 ) -> Result<f64> {
     let runs = last_runs(&ramps(plan, factor));
-    let Some(busy) = measured_by(field, &runs)? else { return Ok(factor) };
+    let Some(busy) = measured_by(testbed, &runs)? else { return Ok(factor) };
     let fits = published.factor(busy.blocks_per_second).min(factor);
     say(&format!(
         "in a run of {} it moved {:.0} blocks/s, which fits {fits:.4}",
@@ -105,8 +105,8 @@ fn whole_run(
 
 /// The rate of the storage while all hosts wrote in the single run of these ramps; `None` if that
 /// time was too short.
-fn measured_by(field: &mut dyn Field, ramps: &[RampSettings]) -> Result<Option<Busy>> {
-    let runs = field.run(ramps, 0).context("while the storage was measured")?;
+fn measured_by(testbed: &mut dyn Testbed, ramps: &[RampSettings]) -> Result<Option<Busy>> {
+    let runs = testbed.run(ramps, 0).context("while the storage was measured")?;
     let seconds: Vec<_> = runs.iter().map(|run| TimelineSecond::of(0, run)).collect();
     Ok(busy(&seconds, 0).filter(Busy::is_long))
 }

@@ -3,7 +3,7 @@
 
 use super::load::{journal_bytes, registry_settings, set_up};
 use super::together::{Host, together};
-use super::{Field, stopped};
+use super::{Testbed, stopped};
 use crate::dataset::{self, Ask, Filler, Filling as _};
 use crate::interrupt::{self, Stop};
 use crate::machine;
@@ -90,7 +90,7 @@ fn fill(hosts: &[Host], seed: u64, filling: &Filling) -> Result<()> {
     }
 }
 
-impl Field for Real {
+impl Testbed for Real {
     fn managed(&mut self) -> &mut dyn Managed {
         &mut self.server
     }

@@ -7,7 +7,7 @@
 //! ```
 
 use super::load::{journal_bytes, registry_settings, set_up};
-use super::{Field, stopped};
+use super::{Testbed, stopped};
 use crate::interrupt::{self, Stop};
 use crate::machine;
 use anyhow::Result;
@@ -57,7 +57,7 @@ impl Simulated {
     }
 }
 
-impl Field for Simulated {
+impl Testbed for Simulated {
     fn managed(&mut self) -> &mut dyn Managed {
         &mut self.server
     }

@@ -150,7 +150,7 @@ mod tests {
     /// Lines fit the terminal whatever the title, and are complete elsewhere; control characters in
     /// a title are removed.
     #[test]
-    fn runs_are_lines_of_the_terminals_columns() {
+    fn lines_fit_the_terminal() {
         let long = "a title that goes on and on \u{1b}[2J".repeat(2);
         let runs = [line(1, &long, [2, 0, 1]), line(22, "short", [3, 0, 0]), line(23, "", [0, 1, 0])];
         let wanted = concat!(
@@ -170,7 +170,7 @@ mod tests {
 
     /// Values that no run can have are refused; the table in the documentation has all tools.
     #[test]
-    fn what_no_run_can_be_is_refused() {
+    fn impossible_filters_are_refused() {
         #[derive(clap::Parser)]
         struct Line {
             #[command(flatten)]

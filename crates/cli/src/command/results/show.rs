@@ -161,7 +161,7 @@ mod tests {
 
     /// Two jobs of reads on a schedule: the remarks on each follow its line.
     #[test]
-    fn what_is_said_of_a_schedule_stands_behind_the_line_that_it_is_of() {
+    fn remarks_on_a_schedule_follow_their_line() {
         let cell = |actor, class, late| Cell { late: Some(late), ..Cell::new(0, actor, class, Span::SECOND) };
         let cells = |actor, late| [Class::ALL, Class::READ].map(|class| cell(actor, class, late));
         let actor = |name: &str| RunActor { name: name.into(), ..RunActor::default() };
@@ -179,7 +179,7 @@ mod tests {
 
     /// Imported figures of another program, without where and how they were measured.
     #[test]
-    fn what_is_not_known_of_a_run_is_left_out() {
+    fn unknown_facts_are_left_out() {
         let text = shown(1, &Run::default());
         assert!(text.lines().count() == 2 && text.ends_with(" UTC\n"), "{text}");
         let mut run = Run::default();

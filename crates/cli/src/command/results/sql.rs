@@ -107,7 +107,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_table_is_aligned_and_steers_no_terminal() {
+    fn a_table_is_aligned_without_control_characters() {
         let row = |name: &str, iops| vec![SqlValue::Text(name.into()), SqlValue::Real(iops), SqlValue::Null];
         let answer = results::Answer {
             columns: vec!["name".into(), "iops".into(), "p99_us".into()],

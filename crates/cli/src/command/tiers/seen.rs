@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn disks_are_named_by_what_they_say_and_virtual_ones_are_not_believed() {
+    fn disks_are_named_by_their_model_unless_virtual() {
         let kinds = [("nvme0n1", "0"), ("sda", "1"), ("sdb", "0"), ("vda", "1"), ("zram0", "0"), ("sdc", "")];
         let named = kinds.map(|(name, rotational)| kind(name, rotational));
         let wanted = [Some("NVMe"), Some("HDD"), Some("SSD"), Some("virtual (says HDD)"), Some("RAM"), None];
@@ -117,7 +117,7 @@ mod tests {
 
     /// Memory has no device, a file on a disk has one, and an export is not a path.
     #[test]
-    fn what_a_path_is_on_is_seen() {
+    fn the_storage_below_a_path_is_detected() {
         let seen = |path: &str| {
             let mut row = TierRow::default();
             look(path, &mut row);
