@@ -8,6 +8,7 @@
 use crate::filter::Filter;
 use crate::problem::{Problem, code};
 use crate::selection::Selection;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 
 /// A parsed query string.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -178,13 +179,12 @@ pub(crate) fn decoded(text: &str) -> Result<String, Problem> {
     String::from_utf8(bytes).map_err(|_| wrong())
 }
 
-/// Encodes a part of a URL: everything but letters, digits and a few characters becomes `%XX`.
+/// What is encoded in a part of a URL: everything but letters, digits and these four.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Encodes a part of a URL.
 pub(crate) fn encoded(text: &str) -> String {
-    let one = |byte: u8| match byte {
-        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'.' | b'_' | b'~' => (byte as char).to_string(),
-        byte => format!("%{byte:02X}"),
-    };
-    text.bytes().map(one).collect()
+    utf8_percent_encode(text, RESERVED).to_string()
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@
 //! the file is opened as immutable. It is immutable as long as no program has it open for writing,
 //! and such a program keeps the log beside it.
 
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, percent_encode};
 use rusqlite::{Connection, OpenFlags};
 use std::os::unix::ffi::OsStrExt as _;
 use std::path::{Path, PathBuf};
@@ -27,17 +28,12 @@ pub fn open(path: &Path) -> rusqlite::Result<Connection> {
     Connection::open_with_flags(uri(path), flags)
 }
 
-/// The file as a URI that says so, also for `ATTACH`; what has a meaning in a URI is escaped.
+/// What is encoded in a path: everything but letters, digits and these four.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'/').remove(b'.').remove(b'-').remove(b'_');
+
+/// The file as a URI that marks it as immutable, also for `ATTACH`.
 pub fn uri(path: &Path) -> PathBuf {
-    let mut uri = String::from("file:");
-    for byte in path.as_os_str().as_bytes() {
-        match byte {
-            b'/' | b'.' | b'-' | b'_' => uri.push(char::from(*byte)),
-            byte if byte.is_ascii_alphanumeric() => uri.push(char::from(*byte)),
-            byte => uri.push_str(&format!("%{byte:02X}")),
-        }
-    }
-    PathBuf::from(uri + "?immutable=1")
+    PathBuf::from(format!("file:{}?immutable=1", percent_encode(path.as_os_str().as_bytes(), RESERVED)))
 }
 
 #[cfg(test)]

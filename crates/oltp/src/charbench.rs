@@ -5,6 +5,7 @@ mod options;
 use crate::ledger::{Ledger, Second};
 use crate::transaction::Transaction;
 use options::OPTIONS;
+use percent_encoding::{AsciiSet, NON_ALPHANUMERIC, utf8_percent_encode};
 use std::collections::BTreeMap;
 
 /// What is wrong with a command line.
@@ -167,11 +168,12 @@ fn with_user(database: &str, user: &str) -> Result<String, CharbenchError> {
     }
 }
 
-/// A name as it is written in a URL.
+/// What is encoded in the user's name of a URL: everything but letters, digits and these four.
+const RESERVED: &AsciiSet = &NON_ALPHANUMERIC.remove(b'-').remove(b'.').remove(b'_').remove(b'~');
+
+/// Encodes a name for a URL.
 fn percent_coded(name: &str) -> String {
-    let plain = |byte: u8| byte.is_ascii_alphanumeric() || b"-._~".contains(&byte);
-    let coded = |byte: u8| if plain(byte) { char::from(byte).to_string() } else { format!("%{byte:02X}") };
-    name.bytes().map(coded).collect()
+    utf8_percent_encode(name, RESERVED).to_string()
 }
 
 fn seconds(option: &'static str, given: &str) -> Result<u64, CharbenchError> {
