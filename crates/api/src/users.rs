@@ -90,7 +90,8 @@ impl Users {
             return Ok(Users::default());
         }
         let text = cipher::secret::read(path).map_err(|error| wrong(error.to_string()))?;
-        let table: Table = serde_json::from_str(&text).map_err(|error| wrong(error.to_string()))?;
+        let table: Table =
+            serde_json::from_str(&text).map_err(|error| wrong(nearest::json::wrong(&error.to_string())))?;
         let user = |row: Row| {
             let role = row.role.parse().map_err(|error| wrong(format!("user {}: {error}", row.name)))?;
             PasswordHash::new(&row.password).map_err(|error| wrong(format!("user {}: {error}", row.name)))?;

@@ -1,6 +1,7 @@
-//! Help with typing errors: finds the known word nearest to an unknown one, and rewords the TOML
-//! reader's errors in terms of the file.
+//! Help with typing errors: finds the known word nearest to an unknown one, and rewords the errors
+//! of the readers of TOML and JSON in terms of the file.
 
+pub mod json;
 pub mod toml;
 
 /// Longer input is not a mistyped word, and the work grows with the product of both lengths.

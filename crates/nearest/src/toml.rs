@@ -17,7 +17,7 @@ pub fn wrong(text: &str, part: Option<Range<usize>>, message: &str) -> (usize, S
 }
 
 /// Turns `invalid type: string "x", expected a boolean` into `must be true or false, got "x"`.
-fn in_words(message: &str) -> String {
+pub(crate) fn in_words(message: &str) -> String {
     let invalid = message.strip_prefix("invalid type: ").or(message.strip_prefix("invalid value: "));
     if let Some((given, expected)) = invalid.and_then(|rest| rest.rsplit_once(", expected ")) {
         let given = ["string ", "integer ", "boolean ", "floating point "]

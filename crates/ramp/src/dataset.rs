@@ -88,7 +88,10 @@ impl Dataset {
     /// # Errors
     /// It is damaged, or of another format.
     pub fn read(manifest: &str) -> Result<(Dataset, Vec<u64>), ManifestError> {
-        let damaged = |error: toml::de::Error| ManifestError(format!("is damaged: {}", error.message()));
+        let damaged = |error: toml::de::Error| {
+            let (line, what) = nearest::toml::wrong(manifest, error.span(), error.message());
+            ManifestError(format!("is damaged: line {line}: {what}"))
+        };
         let Manifest { format, seed, jobs, compress_percent, duplicate_percent, blocks } =
             toml::from_str(manifest).map_err(damaged)?;
         if format != 1 {
@@ -143,7 +146,9 @@ mod tests {
         assert_eq!(Dataset::read(&DATA.manifest(&[9, 9, 9, 7])), Ok((DATA, vec![9, 9, 9, 7])));
         let odd = Dataset::read(&DATA.manifest(&[9])).unwrap_err().to_string();
         assert_eq!(odd, "is damaged: blocks of 1 jobs, and there are 4");
-        assert!(Dataset::read("format = 1").unwrap_err().to_string().starts_with("is damaged: missing field"));
+        assert!(
+            Dataset::read("format = 1").unwrap_err().to_string().starts_with("is damaged: line 1: seed: is missing")
+        );
         let newer = DATA.manifest(&[]).replace("format = 1", "format = 2");
         assert_eq!(Dataset::read(&newer).unwrap_err().to_string(), "is of format 2; this seawall knows format 1");
     }

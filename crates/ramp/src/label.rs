@@ -82,7 +82,10 @@ impl Label {
         let end = block.iter().position(|&byte| byte == 0).unwrap_or(block.len());
         let damaged = |what: &str| ManifestError::new(format!("its label is damaged: {what}"));
         let text = std::str::from_utf8(&block[..end]).map_err(|_| damaged("no text"))?;
-        let typed: Typed = toml::from_str(text).map_err(|error| damaged(error.message()))?;
+        let typed: Typed = toml::from_str(text).map_err(|error| {
+            let (line, what) = nearest::toml::wrong(text, error.span(), error.message());
+            damaged(&format!("line {line}: {what}"))
+        })?;
         let Typed { format, seed, job, compress_percent, duplicate_percent, blocks, filled } = typed;
         if format != 1 {
             return Err(ManifestError::new(format!("its label is of format {format}; this seawall knows format 1")));
@@ -116,7 +119,9 @@ mod tests {
         };
         assert_eq!(altered("format = 1", "format = 2"), "its label is of format 2; this seawall knows format 1");
         assert_eq!(altered("filled = 128", "filled = 1001"), "its label is damaged: more is filled than was to be");
-        assert!(altered("seed = 5", "sled = 5").starts_with("its label is damaged: unknown field"));
+        assert!(
+            altered("seed = 5", "sled = 5").starts_with("its label is damaged: line 3: sled: there is no such key")
+        );
     }
 
     #[test]

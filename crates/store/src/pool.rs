@@ -217,7 +217,7 @@ impl Pool {
     ///
     /// # Errors
     /// It is not a valid `T`.
-    pub fn qos_settings<T: serde::de::DeserializeOwned>(&self) -> Result<T, StoreError> {
+    pub fn qos_settings<T: serde::de::DeserializeOwned + Default>(&self) -> Result<T, StoreError> {
         self.settings.qos(&self.dir)
     }
 

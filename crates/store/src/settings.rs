@@ -59,18 +59,35 @@ impl Default for VolumesSettings {
 pub(crate) struct Settings {
     pub(crate) cache: Cache,
     pool: NamedSettings,
-    /// For the owner of the policies; the pool only passes it on.
-    qos: toml::Table,
+    /// For the owner of the policies; see [`Settings::qos`].
+    #[serde(rename = "qos")]
+    _qos: toml::Table,
+    /// The text of the file.
+    #[serde(skip)]
+    text: String,
+}
+
+/// The table `[qos]` of the file, and of the rest of it nothing.
+#[derive(serde::Deserialize)]
+struct OfPolicies<T> {
+    #[serde(default = "Option::default")]
+    qos: Option<T>,
 }
 
 impl Settings {
     /// The table `[qos]`, parsed as a `T`.
-    pub(crate) fn qos<T: serde::de::DeserializeOwned>(&self, dir: &Path) -> Result<T, StoreError> {
-        self.qos.clone().try_into().map_err(|error: toml::de::Error| StoreError::Settings {
-            path: dir.join(SETTINGS),
-            reason: format!("[qos]: {}", error.message().trim().replace('\n', " ")),
-        })
+    pub(crate) fn qos<T: serde::de::DeserializeOwned + Default>(&self, dir: &Path) -> Result<T, StoreError> {
+        let parsed: OfPolicies<T> = parsed(&self.text, &dir.join(SETTINGS))?;
+        Ok(parsed.qos.unwrap_or_default())
     }
+}
+
+/// Parses the text of the file at `path`.
+fn parsed<T: serde::de::DeserializeOwned>(text: &str, path: &Path) -> Result<T, StoreError> {
+    toml::from_str(text).map_err(|error| {
+        let (line, reason) = nearest::toml::wrong(text, error.span(), error.message());
+        StoreError::Settings { path: path.into(), reason: format!("line {line}: {reason}") }
+    })
 }
 
 /// The table `[pool]`: what a pool keeps outside of its folder, and how it treats free space.
@@ -89,7 +106,7 @@ struct NamedSettings {
 
 /// A path, or a list of them.
 #[derive(Clone, Debug, PartialEq, serde::Deserialize)]
-#[serde(untagged, expecting = "a path, or a list of paths")]
+#[serde(untagged, expecting = "must be a path, or a list of paths")]
 enum OneOrMore {
     One(PathBuf),
     More(Vec<PathBuf>),
@@ -163,7 +180,7 @@ pub fn settings_path(dir: &Path) -> PathBuf {
 ///
 /// # Errors
 /// The settings are wrong, or it is not a valid `T`.
-pub fn qos_settings<T: serde::de::DeserializeOwned>(dir: &Path) -> Result<T, StoreError> {
+pub fn qos_settings<T: serde::de::DeserializeOwned + Default>(dir: &Path) -> Result<T, StoreError> {
     read_settings(&dir.join(SETTINGS))?.qos(dir)
 }
 
@@ -209,8 +226,6 @@ pub(crate) fn read_settings(path: &Path) -> Result<Settings, StoreError> {
         Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Settings::default()),
         Err(error) => return Err(StoreError::file(path, "read the settings")(error)),
     };
-    toml::from_str(&text).map_err(|error| {
-        let line = error.span().map_or(1, |span| text[..span.start].matches('\n').count() + 1);
-        StoreError::Settings { path: path.into(), reason: format!("line {line}: {}", error.message()) }
-    })
+    let settings: Settings = parsed(&text, path)?;
+    Ok(Settings { text, ..settings })
 }

@@ -116,7 +116,7 @@ fn wrong_names_are_refused() {
     let scratch = Scratch::new();
     for (text, words) in [
         ("[pool]\ndata = \"../outside\"\n", "must be an absolute path"),
-        ("layout = \"files\"\n", "unknown field `layout`"),
+        ("layout = \"files\"\n", "line 1: layout: there is no such key; here it is one of cache, pool, qos"),
         ("[pool]\ndata = \"/dev/null\"\n", "neither a file nor a block device"),
         ("[pool]\ndata = \"/tmp/x\"\nlog = \"/tmp/x\"\n", "must not be the same"),
         ("[pool]\ndisk = \"/dev/sdb\"\n", "disk"),
@@ -124,8 +124,10 @@ fn wrong_names_are_refused() {
         ("[pool]\ndata = [\"/tmp/x\", \"y\"]\n", "must be an absolute path"),
         ("[pool]\ndata = [\"/tmp/x\", \"/tmp/x\"]\n", "is named twice"),
         ("[pool]\ndata = [\"/tmp/x\", \"/tmp/y\"]\nlog = \"/tmp/y\"\n", "must not be the same"),
-        ("[pool]\ndata = 7\n", "a path, or a list of paths"),
-        ("[pool]\ngive_back = \"yes\"\n", "line 2"),
+        ("[pool]\ndata = 7\n", "line 2: pool.data: must be a path, or a list of paths"),
+        ("[pool]\ngive_back = \"yes\"\n", "line 2: pool.give_back: must be true or false, got \"yes\""),
+        ("[qos]\nfair = 3\n", "line 2: qos.fair: must be true or false, got 3"),
+        ("\n[qos]\npeak = \"high\"\n", "line 3: qos.peak: must be one of ceiling, credits, got \"high\""),
     ] {
         settings(&scratch, "pool", text);
         let refused = serve(&scratch, "pool");
