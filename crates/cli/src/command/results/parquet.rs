@@ -102,7 +102,7 @@ fn write(group: &mut SerializedRowGroupWriter<'_, Vec<u8>>, kind: Holds, cells: 
 fn whole(cell: &SqlValue) -> Result<i64> {
     match cell {
         SqlValue::Integer(number) => Ok(*number),
-        other => bail!("must be a whole number, is {other:?}"),
+        other => bail!("must be a whole number, is {}", kind(other)),
     }
 }
 
@@ -111,14 +111,24 @@ fn number(cell: &SqlValue) -> Result<f64> {
         SqlValue::Real(number) => Ok(*number),
         // SQLite returns 2 for 2.0 if both sides of a division were whole.
         SqlValue::Integer(number) => Ok(*number as f64),
-        other => bail!("must be a number, is {other:?}"),
+        other => bail!("must be a number, is {}", kind(other)),
     }
 }
 
 fn words(cell: &SqlValue) -> Result<ByteArray> {
     match cell {
         SqlValue::Text(words) => Ok(words.as_str().into()),
-        other => bail!("must be words, is {other:?}"),
+        other => bail!("must be words, is {}", kind(other)),
+    }
+}
+
+fn kind(cell: &SqlValue) -> String {
+    match cell {
+        SqlValue::Null => "empty".into(),
+        SqlValue::Integer(number) => number.to_string(),
+        SqlValue::Real(number) => number.to_string(),
+        SqlValue::Text(text) => format!("the text {text:?}"),
+        SqlValue::Bytes(count) => format!("{count} bytes of binary data"),
     }
 }
 
@@ -143,9 +153,9 @@ mod tests {
     fn what_is_not_of_a_columns_kind_is_an_error_with_its_name() {
         let answer = |name: &str, cell| Answer { columns: vec![name.into()], rows: vec![vec![cell]], cut: false };
         for (name, cell, line) in [
-            ("ops", SqlValue::Real(1.5), "ops: must be a whole number, is Real(1.5)"),
-            ("p99_us", SqlValue::Text("x".into()), "p99_us: must be a number, is Text(\"x\")"),
-            ("class", SqlValue::Integer(1), "class: must be words, is Integer(1)"),
+            ("ops", SqlValue::Real(1.5), "ops: must be a whole number, is 1.5"),
+            ("p99_us", SqlValue::Text("x".into()), "p99_us: must be a number, is the text \"x\""),
+            ("class", SqlValue::Integer(1), "class: must be words, is 1"),
             ("colour", SqlValue::Null, "colour: is no column that Parquet has a type for"),
         ] {
             assert_eq!(format!("{:#}", of(&answer(name, cell)).unwrap_err()), line);
