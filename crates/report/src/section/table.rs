@@ -123,6 +123,14 @@ impl TableCell {
     }
 }
 
+/// Longest word, in characters, that fits the column of names on a narrow screen.
+const WHOLE_MAX: usize = 20;
+
+/// Whether a name is one word, such as `aff-a300`, that must not be broken at its hyphens.
+fn stays_whole(name: &str) -> bool {
+    name.contains('-') && !name.contains(char::is_whitespace) && name.chars().count() <= WHOLE_MAX
+}
+
 impl Table {
     /// Whether a column has text, apart from the names of the rows.
     fn has_words(&self, column: usize) -> bool {
@@ -172,9 +180,8 @@ impl Table {
         }
         for row in &group.rows {
             sheet.out.open("tr", &[]);
-            sheet.out.open("th", &[("scope", "row"), ("class", "l")]);
-            sheet.out.content(&row.name);
-            sheet.out.close("th");
+            let class = if stays_whole(&row.name) { "l whole" } else { "l" };
+            sheet.out.text("th", &[("scope", "row"), ("class", class)], &row.name);
             for (column, cell) in row.cells.iter().enumerate() {
                 cell.draw(sheet, words.get(column) == Some(&true));
             }

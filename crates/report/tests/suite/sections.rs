@@ -85,6 +85,21 @@ fn a_remark_has_a_row_of_its_own() {
     assert!(html.contains("small</th>") && html.contains("colspan=\"2\""), "{html}");
 }
 
+/// Short names of one word stay whole on a narrow screen; a long one may be broken at its hyphens.
+#[test]
+fn a_short_name_is_not_broken_at_its_hyphens() {
+    let named = |name: &str| {
+        let row = TableRow { name: name.into(), ..TableRow::default() };
+        let group = Group { rows: vec![row], ..Group::default() };
+        let table = Table { columns: vec!["array".into()], groups: vec![group], ..Table::default() };
+        written(Tables { heading: "x".into(), tables: vec![table], ..Tables::default() })
+    };
+    assert!(named("usp-v-fc-raid10-512").contains("<th scope=\"row\" class=\"l whole\">usp-v-fc-raid10-512</th>"));
+    for other in ["production", "a name-with blanks", "a-name-of-more-than-twenty"] {
+        assert!(named(other).contains(&format!("<th scope=\"row\" class=\"l\">{other}</th>")), "{other}");
+    }
+}
+
 #[test]
 fn a_knee_is_this_drawing() {
     let run = KneeRun {
