@@ -4,7 +4,7 @@ use anyhow::{Result, bail};
 use ontap::Command;
 use ontap::catalogue::CloneCommand;
 use workload::Plan;
-use workload::plan::{Step, unfold};
+use workload::plan::{PlanStep, unfold};
 
 /// Checks that a phase makes every clone of the plan, from the volume that the plan says, and that
 /// no load uses it before.
@@ -32,7 +32,7 @@ pub fn check(plan: &Plan) -> Result<()> {
                 bail!(
                     "{}: workload {load}: uses volume {name} in phase {:?}, which phase {made:?} makes; say \
                      {load} = {{ connections = 0 }} there",
-                    plan.at(&[Step::Phase(&phase.name), Step::Key(load)]),
+                    plan.at(&[PlanStep::Phase(&phase.name), PlanStep::Key(load)]),
                     phase.name
                 );
             }

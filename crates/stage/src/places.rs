@@ -9,7 +9,7 @@ use std::path::Path;
 use storage::{Consent, Contents, How, Intent, LaidOut, NfsMount, Opened, Permit, Place, PlaceKind};
 use uring::Io;
 use uring::disk::Caching;
-use workload::plan::{Step, Volume, Workload};
+use workload::plan::{PlanStep, Volume, Workload};
 use workload::{Plan, Spec};
 
 /// What a run may do to the places of its plan, in the order of the plan's volumes; `None` for a
@@ -161,7 +161,9 @@ impl Places {
                 if let Some((phase, (key, odd))) = odd {
                     let at = match phase.specs[index] == load.spec {
                         true => plan.at_workload(&load.name, key),
-                        false => plan.at(&[Step::Phase(&phase.name), Step::Key(&load.name), Step::Key(key)]),
+                        false => {
+                            plan.at(&[PlanStep::Phase(&phase.name), PlanStep::Key(&load.name), PlanStep::Key(key)])
+                        }
                     };
                     bail!(
                         "{at}: volume {name}: {} takes whole multiples of {} without the page cache, and workload {} asks \

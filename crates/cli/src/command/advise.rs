@@ -6,14 +6,13 @@ use crate::demand::{self, Recorded};
 use crate::{Answer, amount, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Iops, Span};
-use ontap::value::{ObjectName, PolicyName, ValueError};
+use ontap::value::PolicyName;
 use ramp::{
     Advice, Demand, PolicyNeed, advice_chart, advice_page, advice_text, advice_warnings, iops_of_references, space,
 };
 use report::Page;
 use report::text::wrap;
 use std::path::{Path, PathBuf};
-use std::str::FromStr;
 
 /// Work out the adaptive policy that protects a database
 ///
@@ -65,10 +64,10 @@ pub struct Advise {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     volumes: Option<u64>,
     /// Name of the policy group
-    #[arg(long, value_name = "NAME", default_value = "AqosProd", value_parser = name_as::<PolicyName>)]
+    #[arg(long, value_name = "NAME", default_value = "AqosProd", value_parser = policy_name)]
     policy_group: String,
     /// The SVM
-    #[arg(long, value_name = "NAME", default_value = "svm01", value_parser = name_as::<ObjectName>)]
+    #[arg(long, value_name = "NAME", default_value = "svm01", value_parser = svm)]
     vserver: String,
     /// The volumes to attach it to, by name or pattern [default: no command attaches it]
     #[arg(long, value_name = "NAME", value_parser = volumes)]
@@ -194,9 +193,19 @@ fn about(path: &Path, recorded: &Recorded, demand: &Demand, taken: &str) -> Stri
     )
 }
 
-/// A name that commands accept without quotes.
-fn name_as<T: FromStr<Err = ValueError>>(given: &str) -> Result<String, String> {
-    given.parse::<T>().map(|_| given.to_owned()).map_err(|error| error.rule)
+/// The name of a policy group, which commands accept without quotes.
+fn policy_name(given: &str) -> Result<String, String> {
+    given.parse::<PolicyName>().map(|_| given.to_owned()).map_err(|error| error.rule)
+}
+
+/// The name of an SVM, which commands accept without quotes.
+fn svm(given: &str) -> Result<String, String> {
+    let fits = |c: char| c.is_ascii_alphanumeric() || "_-.".contains(c);
+    let begins = given.starts_with(|c: char| c.is_ascii_alphanumeric() || c == '_');
+    if !begins || given.len() > 203 || !given.chars().all(fits) {
+        return Err("must be 1 to 203 letters, digits, _, - and dots, the first a letter, digit or _".into());
+    }
+    Ok(given.to_owned())
 }
 
 /// Names or patterns of volumes, as in `db1|log*`, so that commands accept them without quotes.
@@ -221,9 +230,9 @@ mod tests {
 
     #[test]
     fn names_that_need_quotes_are_refused() {
-        assert_eq!(name_as::<PolicyName>("Aqos-1"), Ok("Aqos-1".into()));
-        assert!(name_as::<PolicyName>("a b;c").unwrap_err().starts_with("is not a policy group's name: 1 to 127"));
-        assert!(name_as::<ObjectName>("a b").unwrap_err().starts_with("is not a name: 1 to 203"));
+        assert_eq!(policy_name("Aqos-1"), Ok("Aqos-1".into()));
+        assert!(policy_name("a b;c").unwrap_err().starts_with("is not a policy group's name: 1 to 127"));
+        assert!(svm("a b").unwrap_err().starts_with("must be 1 to 203") && svm("svm_1.a").is_ok());
         assert_eq!(volumes("epic_*|!log1"), Ok("epic_*|!log1".into()));
         for wrong in ["", "a b", "a;b", "-v", "\"a\""] {
             assert!(volumes(wrong).unwrap_err().starts_with("must be a volume's name"), "{wrong}");

@@ -8,7 +8,7 @@ use ontap::value::AdaptiveRate;
 use qos::RegistrySettings;
 use ramp::{Accounting, BLOCK, Constants, HostLoad, Ladder, Layout, RampLoad, RampSettings, Steps, Window};
 use stage::Rehearsal;
-use workload::plan::{HostsPlan, PlanUnits, PlannedHost, Step, line_of, unfold};
+use workload::plan::{HostsPlan, PlanStep, PlanUnits, PlannedHost, line_of, unfold};
 
 /// The factors for published figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -155,7 +155,7 @@ pub fn set_up(plan: &HostsPlan) -> Vec<String> {
 /// A command is wrong; the message names its line.
 pub fn rehearse(plan: &HostsPlan) -> Result<()> {
     let at = |key, line: &str| {
-        let steps = [Step::Key("floors"), Step::Key(key), Step::Text(line)];
+        let steps = [PlanStep::Key("floors"), PlanStep::Key(key), PlanStep::Text(line)];
         format!("{}:{}", plan.file, line_of(&plan.text, &steps))
     };
     let halves = [("on", &plan.floors_on), ("off", &plan.floors_off)];

@@ -6,7 +6,7 @@ use toml::de::{DeTable, DeValue};
 
 /// A step from a part of a plan's text into a part of that.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Step<'a> {
+pub enum PlanStep<'a> {
     /// The value of a key.
     Key(&'a str),
     /// The table with this name in an array of tables.
@@ -20,25 +20,25 @@ pub enum Step<'a> {
 impl Plan {
     /// `file:line` of the part of the plan to which the steps lead. Steps from the first one that
     /// leads nowhere are ignored; for a missing key this is the line of its table.
-    pub fn at(&self, steps: &[Step<'_>]) -> String {
+    pub fn at(&self, steps: &[PlanStep<'_>]) -> String {
         format!("{}:{}", self.file, line_of(&self.text, steps))
     }
 
     /// `file:line` of a volume's key, or of the volume if it does not have the key.
     pub fn at_volume(&self, name: &str, key: &str) -> String {
-        self.at(&[Step::Key("volume"), Step::Named(name), Step::Key(key)])
+        self.at(&[PlanStep::Key("volume"), PlanStep::Named(name), PlanStep::Key(key)])
     }
 
     /// `file:line` of a workload's key, or of the workload if it does not have the key.
     pub fn at_workload(&self, name: &str, key: &str) -> String {
-        self.at(&[Step::Key("workload"), Step::Named(name), Step::Key(key)])
+        self.at(&[PlanStep::Key("workload"), PlanStep::Named(name), PlanStep::Key(key)])
     }
 
     /// `file:line` of a command that is run at the start of a phase or arm: its own, or one that a
     /// plan of a database runs before each arm.
     pub fn at_command(&self, phase: &str, command: &str) -> String {
-        let own = [Step::Phase(phase), Step::Key("commands"), Step::Text(command)];
-        let shared = |key| [Step::Key("policies"), Step::Key(key), Step::Text(command)];
+        let own = [PlanStep::Phase(phase), PlanStep::Key("commands"), PlanStep::Text(command)];
+        let shared = |key| [PlanStep::Key("policies"), PlanStep::Key(key), PlanStep::Text(command)];
         let places = [own, shared("create"), shared("reset")];
         let line = places.iter().find_map(|steps| find(&self.text, steps).ok());
         format!("{}:{}", self.file, line.unwrap_or_else(|| line_of(&self.text, &own)))
@@ -46,13 +46,13 @@ impl Plan {
 }
 
 /// The line, from 1, of the part of `text` to which the steps lead; see [`Plan::at`].
-pub fn line_of(text: &str, steps: &[Step<'_>]) -> u32 {
+pub fn line_of(text: &str, steps: &[PlanStep<'_>]) -> u32 {
     let (Ok(line) | Err(line)) = find(text, steps);
     line
 }
 
 /// The line to which all steps lead, or as an error the line to which the first ones of them lead.
-fn find(text: &str, steps: &[Step<'_>]) -> Result<u32, u32> {
+fn find(text: &str, steps: &[PlanStep<'_>]) -> Result<u32, u32> {
     let document = DeTable::parse_recoverable(text).0;
     let root = Place { at: 0, part: Part::Table(document.get_ref()) };
     let last = steps.iter().try_fold(root, |place, step| place.step(*step).ok_or(place));
@@ -74,25 +74,25 @@ enum Part<'t> {
 }
 
 impl<'t> Place<'t> {
-    fn step(self, step: Step<'_>) -> Option<Place<'t>> {
+    fn step(self, step: PlanStep<'_>) -> Option<Place<'t>> {
         match (step, self.part) {
-            (Step::Key(name), Part::Table(table) | Part::Value(DeValue::Table(table))) => {
+            (PlanStep::Key(name), Part::Table(table) | Part::Value(DeValue::Table(table))) => {
                 let (key, value) = table.get_key_value(name)?;
                 Some(Place { at: key.span().start, part: Part::Value(value.get_ref()) })
             }
-            (Step::Named(name), Part::Value(DeValue::Array(tables))) => {
+            (PlanStep::Named(name), Part::Value(DeValue::Array(tables))) => {
                 let is_it = |table: &&'t Spanned<DeValue<'t>>| {
                     let given = table.get_ref().get("name").and_then(|given| given.get_ref().as_str());
                     given.is_some_and(|given| given == name || unfold(given).iter().any(|one| one == name))
                 };
                 tables.iter().find(is_it).map(of)
             }
-            (Step::Text(text), Part::Value(DeValue::Array(texts))) => {
+            (PlanStep::Text(text), Part::Value(DeValue::Array(texts))) => {
                 texts.iter().find(|value| value.get_ref().as_str() == Some(text)).map(of)
             }
-            (Step::Phase(name), _) => {
-                let tables = self.step(Step::Key("phase")).or_else(|| self.step(Step::Key("arm")))?;
-                tables.step(Step::Named(name))
+            (PlanStep::Phase(name), _) => {
+                let tables = self.step(PlanStep::Key("phase")).or_else(|| self.step(PlanStep::Key("arm")))?;
+                tables.step(PlanStep::Named(name))
             }
             _ => None,
         }
@@ -112,15 +112,15 @@ mod tests {
 
     #[test]
     fn steps_lead_to_lines() {
-        let volume = |name, key| line_of(TEXT, &[Step::Key("volume"), Step::Named(name), Step::Key(key)]);
+        let volume = |name, key| line_of(TEXT, &[PlanStep::Key("volume"), PlanStep::Named(name), PlanStep::Key(key)]);
         assert_eq!((volume("dev2", "size"), volume("dev2", "name")), (7, 6));
         assert_eq!((volume("a", "size"), volume("dev3", "place")), (3, 5), "without the key it is the table");
         assert_eq!(volume("none", "size"), 3, "without the table it is the first of the tables");
-        let phase = |last: &[Step<'_>]| line_of(TEXT, &[&[Step::Phase("one")], last].concat());
-        assert_eq!(phase(&[Step::Key("commands"), Step::Text("y")]), 12);
-        assert_eq!(phase(&[Step::Key("commands"), Step::Text("z")]), 10);
-        assert_eq!(phase(&[Step::Key("w"), Step::Key("depth")]), 14);
+        let phase = |last: &[PlanStep<'_>]| line_of(TEXT, &[&[PlanStep::Phase("one")], last].concat());
+        assert_eq!(phase(&[PlanStep::Key("commands"), PlanStep::Text("y")]), 12);
+        assert_eq!(phase(&[PlanStep::Key("commands"), PlanStep::Text("z")]), 10);
+        assert_eq!(phase(&[PlanStep::Key("w"), PlanStep::Key("depth")]), 14);
         assert_eq!(line_of(TEXT, &[]), 1);
-        assert_eq!(line_of("\n[[arm]]\nname = \"one\"\nw = 1\n", &[Step::Phase("one"), Step::Key("w")]), 4);
+        assert_eq!(line_of("\n[[arm]]\nname = \"one\"\nw = 1\n", &[PlanStep::Phase("one"), PlanStep::Key("w")]), 4);
     }
 }

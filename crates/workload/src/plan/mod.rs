@@ -50,7 +50,7 @@ pub use device::{Device, DeviceFigure};
 pub use duration::{ParseDurationError, parse_duration};
 pub use error::{PlanError, PlanErrors, Problem};
 pub use hosts::{HostsPlan, PlannedHost};
-pub use locate::{Step, line_of};
+pub use locate::{PlanStep, line_of};
 pub use read::PHASE_SECONDS;
 pub use server::{Burst, CACHE_PAGE, Peak, PlanLink, PlanNesting, PlanProcessors, PlanProtocol, PlanSettings};
 pub use space::{ParseSpaceError, PlanUnits, parse_space};
@@ -199,8 +199,8 @@ impl Plan {
     fn load_error(&self, workload: &str, phase: Option<&str>, origin: Option<&str>, error: SpecError) -> PlanError {
         let key = error.key();
         let line = match phase {
-            None => line_of(&self.text, &[Step::Key("workload"), Step::Named(workload), Step::Key(key)]),
-            Some(phase) => line_of(&self.text, &[Step::Phase(phase), Step::Key(workload), Step::Key(key)]),
+            None => line_of(&self.text, &[PlanStep::Key("workload"), PlanStep::Named(workload), PlanStep::Key(key)]),
+            Some(phase) => line_of(&self.text, &[PlanStep::Phase(phase), PlanStep::Key(workload), PlanStep::Key(key)]),
         };
         let origin = origin.map(|origin| format!("{origin}: ")).unwrap_or_default();
         let problem = Problem::Load { within: format!("{origin}{workload}."), error };

@@ -93,8 +93,8 @@ pub fn check(list: &List, tier: &Tier, out: &Path, memory: &Memory) -> Result<()
     Ok(())
 }
 
-/// The words of a command for a repeat in virtual time. Each repeat has the next seed: with the same
-/// seed all repeats would be identical, and their spread would mean nothing.
+/// The words of a command for a repeat in virtual time. Each repeat has the next seed: with the
+/// same seed all repeats would be identical, and their spread would mean nothing.
 pub fn seeded(mut words: Vec<String>, repeat: u32) -> Vec<String> {
     const SEED: &str = "--seed";
     let more = u64::from(repeat) - 1;
