@@ -242,8 +242,15 @@ impl Shared {
         let who = Actor::User { user: caller.name.clone(), address: from };
         let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
         let mut control = self.control.lock().unwrap_or_else(PoisonError::into_inner);
-        let mut pool = ControlAccess { control: &mut control, who, asked: asked.trim_end() };
-        answer(&mut state, &mut pool, caller, request)
+        let mut pool = ControlAccess { control: &mut control, who, asked: asked.trim_end(), has_run: false };
+        let reply = answer(&mut state, &mut pool, caller, request);
+        let is_change = !matches!(method, "GET" | "HEAD" | "OPTIONS");
+        if is_change && reply.status == 403 && !pool.has_run {
+            // Without the body: nobody has looked yet whether it has a password.
+            let reason = reply.body["error"]["message"].as_str().unwrap_or_default();
+            pool.control.denied(&pool.who, &format!("{method} {path}"), reason);
+        }
+        reply
     }
 }
 
@@ -252,6 +259,8 @@ struct ControlAccess<'a> {
     control: &'a mut Control,
     who: Actor,
     asked: &'a str,
+    /// A command was run, which is in the audit trail.
+    has_run: bool,
 }
 
 impl PoolAccess for ControlAccess<'_> {
@@ -261,6 +270,7 @@ impl PoolAccess for ControlAccess<'_> {
     }
 
     fn line(&mut self, line: &str, secret: Option<&str>) -> Result<String, Problem> {
+        self.has_run = true;
         let answer = self.control.execute_with(Some(&self.who), line, secret);
         answer.map(|answer| answer.text()).map_err(|error| Problem::from(&error))
     }
@@ -270,6 +280,7 @@ impl PoolAccess for ControlAccess<'_> {
     }
 
     fn run(&mut self, commands: Vec<Command>) -> Result<(), Problem> {
+        self.has_run = true;
         self.control.run_for(&self.who, self.asked, commands).map(drop).map_err(|error| Problem::from(&error))
     }
 }

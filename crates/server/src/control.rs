@@ -253,12 +253,28 @@ impl Control {
         let (replaced, now) = (&self.replaced, self.pool.contents());
         let added = audit.add(&Ended { who, command: line, reason, replaced, now });
         let Err(untold) = added else { return result };
-        tracing::error!(error = %untold, command = line, "a command is not in the audit trail");
-        self.events.note(Noticed::once(EventKind::AuditFailed, "", untold.to_string()));
+        self.note_untold(line, &untold);
         Err(match result {
             Ok(_) => ControlError::Afterwards(Box::new(untold.into())),
             Err(refusal) => ControlError::RefusalNotAudited { refusal: Box::new(refusal), untold },
         })
+    }
+
+    /// Writes to the log and the trail that somebody was denied a change, before it was a command.
+    pub fn denied(&mut self, who: &Actor, asked: &str, reason: &str) {
+        tracing::info!(command = asked, error = reason, "refused");
+        let Some(audit) = &mut self.audit else { return };
+        let (replaced, reason) = (&Changes::default(), Some(reason.into()));
+        let added = audit.add(&Ended { who: Some(who), command: asked, reason, replaced, now: self.pool.contents() });
+        if let Err(untold) = added {
+            self.note_untold(asked, &untold);
+        }
+    }
+
+    /// Logs that a command is not in the trail, and notes it as an event.
+    fn note_untold(&mut self, line: &str, untold: &AuditError) {
+        tracing::error!(error = %untold, command = line, "a command is not in the audit trail");
+        self.events.note(Noticed::once(EventKind::AuditFailed, "", untold.to_string()));
     }
 
     /// Sets the source of dates (seconds since 1970) for snapshots and events. Without it they are

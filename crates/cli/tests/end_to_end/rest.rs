@@ -54,8 +54,8 @@ fn play_for(seconds: u32, python: &Path, scratch: &Scratch, text: &str, argument
 }
 
 /// Every call of administrators' scripts, and every refusal: see `rest.py` beside this file. All
-/// that was changed is in the trail with the name of whoever logged in, and no password is
-/// anywhere.
+/// that was changed is in the trail with the name of whoever logged in, as is what was denied, and
+/// no password is anywhere.
 #[test]
 fn the_official_client_administrates() {
     let Some(python) = python() else { return };
@@ -68,7 +68,13 @@ fn the_official_client_administrates() {
     play(&python, &scratch, include_str!("rest.py"), &arguments);
     let trail = read_text(&scratch.join("pool/audit.jsonl"));
     let by_tenant = "\"who\":{\"user\":\"tenant\",\"address\":\"127.0.0.1\"}";
-    assert_eq!(trail.lines().filter(|line| line.contains(by_tenant)).count(), 2, "{trail}");
+    let of_tenant: Vec<&str> = trail.lines().filter(|line| line.contains(by_tenant)).collect();
+    let (denied, done): (Vec<&str>, Vec<&str>) = of_tenant.iter().partition(|line| line.contains("may not do that"));
+    assert_eq!((done.len(), denied.len()), (2, 2), "{trail}");
+    assert!(
+        denied[0].contains("POST /api/storage/qos/policies") && denied[1].contains("POST /api/svm/svms"),
+        "{trail}"
+    );
     let shown = server.tell(&["volume show -vserver svm2 -fields qos-policy-group"]);
     assert!(shown.lines().any(|line| line.split_whitespace().eq(["svm2", "own", "own"])), "{shown}");
     let (ended, said) = server.stop();
