@@ -33,6 +33,8 @@ pub struct PolicyNeed {
     pub used: Bytes,
     /// The time in which a burst must be written.
     pub cycle_limit: Span,
+    /// Volumes over which the space is spread evenly; an absolute minimum counts for each.
+    pub volumes: u64,
 }
 
 /// What is wrong with a need.
@@ -103,10 +105,10 @@ impl Policy {
         Policy { expected, peak: expected * 2, absolute_min: expected.div_ceil(2).min(all) }
     }
 
-    /// Floor and ceiling in total at this used space.
-    pub fn at(&self, used: Bytes) -> (u64, u64) {
+    /// Floor and ceiling in total at this used space, on so many volumes.
+    pub fn at(&self, used: Bytes, volumes: u64) -> (u64, u64) {
         let rate = |per_tb: u64| (u128::from(per_tb) * u128::from(used.0) / u128::from(TB)) as u64;
-        let floor = rate(self.expected).max(self.absolute_min);
+        let floor = rate(self.expected).max(self.absolute_min.saturating_mul(volumes));
         (floor, rate(self.peak).max(floor))
     }
 
@@ -130,7 +132,7 @@ impl Advice {
     /// # Errors
     /// A value is out of range.
     pub fn on(need: PolicyNeed) -> Result<Advice, AdviceError> {
-        let PolicyNeed { iops, used, cycle_limit } = need;
+        let PolicyNeed { iops, used, cycle_limit, volumes } = need;
         if !(1..=100_000_000).contains(&iops) {
             return Err(AdviceError::Iops(iops));
         }
@@ -143,7 +145,7 @@ impl Advice {
         let factor = factor(cycle_limit);
         let published = Policy::of(iops as f64, used);
         let safe = Policy::of(iops as f64 * factor, used);
-        let cycle = |policy: &Policy| drain(iops, policy.at(used).0);
+        let cycle = |policy: &Policy| drain(iops, policy.at(used, volumes).0);
         Ok(Advice { published_cycle: cycle(&published), safe_cycle: cycle(&safe), published, safe, factor, need })
     }
 
@@ -156,7 +158,7 @@ impl Advice {
     pub fn growth(&self) -> Vec<(Bytes, u64, u64)> {
         let at = |percent: u128| {
             let used = Bytes((self.need.used.0 as u128 * percent / 100) as u64);
-            let (floor, ceiling) = self.safe.at(used);
+            let (floor, ceiling) = self.safe.at(used, self.need.volumes);
             (used, floor, ceiling)
         };
         [25, 50, 75, 100, 150, 200].map(at).into()
@@ -177,7 +179,8 @@ mod tests {
     const GB: u64 = TB / 1000;
 
     fn advice(iops: u64, used_gb: u64, limit_s: u64) -> Advice {
-        Advice::on(PolicyNeed { iops, used: Bytes(used_gb * GB), cycle_limit: Span::from_secs(limit_s) }).unwrap()
+        Advice::on(PolicyNeed { iops, used: Bytes(used_gb * GB), cycle_limit: Span::from_secs(limit_s), volumes: 1 })
+            .unwrap()
     }
 
     /// The published settings for 5 TB (15 000, 30 000, 7 500) and for 75 TB (1 000, 2 000, 500),
@@ -212,7 +215,11 @@ mod tests {
         let growth = found.growth();
         assert_eq!(growth[3], (Bytes(5 * TB), 89_585, 179_170));
         assert_eq!(growth[5], (Bytes(10 * TB), 179_170, 358_340));
-        assert_eq!(found.safe.at(Bytes(GB)), (8_959, 8_959), "the absolute minimum rules, and no ceiling is below it");
+        assert_eq!(
+            found.safe.at(Bytes(GB), 1),
+            (8_959, 8_959),
+            "the absolute minimum rules, and no ceiling is below it"
+        );
     }
 
     /// 100 IOPS on 3 GB: half of 33 334 IOPS/TB would be 16 667 IOPS, for a database that needs
@@ -220,9 +227,9 @@ mod tests {
     #[test]
     fn an_absolute_minimum_is_never_more_than_what_is_needed() {
         let found = advice(100, 3, 45);
-        assert_eq!((found.published.absolute_min, found.published.at(Bytes(3 * GB)).0), (100, 100));
+        assert_eq!((found.published.absolute_min, found.published.at(Bytes(3 * GB), 1).0), (100, 100));
         // 100 · 1.19444 = 119.4, rounded up.
-        assert_eq!((found.safe.absolute_min, found.safe.at(Bytes(3 * GB)).0), (120, 120));
+        assert_eq!((found.safe.absolute_min, found.safe.at(Bytes(3 * GB), 1).0), (120, 120));
     }
 
     /// 75 000 IOPS: 56 250 reads and 1.5 million writes a burst, (56 250 + 33 333.3) · 225 =
@@ -237,7 +244,7 @@ mod tests {
     #[test]
     fn what_is_out_of_range_says_so() {
         let error = |iops, used_gb, s| {
-            let need = PolicyNeed { iops, used: Bytes(used_gb * GB), cycle_limit: Span::from_secs(s) };
+            let need = PolicyNeed { iops, used: Bytes(used_gb * GB), cycle_limit: Span::from_secs(s), volumes: 1 };
             Advice::on(need).unwrap_err().to_string()
         };
         assert_eq!(error(0, 1, 45), "--iops: must be between 1 and 100000000, got 0");

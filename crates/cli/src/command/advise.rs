@@ -11,7 +11,7 @@ use ramp::{
     Advice, Demand, PolicyNeed, advice_chart, advice_page, advice_text, advice_warnings, iops_of_references, space,
 };
 use report::Page;
-use report::text::wrap;
+use report::text::{count, wrap};
 use std::path::{Path, PathBuf};
 
 /// Work out the adaptive policy that protects a database
@@ -93,18 +93,18 @@ impl Advise {
         if let Some(Of::Cache(of)) = self.of {
             return of.run();
         }
-        let (need, about, mut warnings, volumes) = self.need()?;
+        let (need, about, mut warnings) = self.need()?;
         let advice = Advice::on(need.clone())?;
         let commands = advice.safe.commands(&self.policy_group, &self.vserver, self.volume.as_deref());
         for line in &commands {
             ontap::parse(line).with_context(|| format!("the advised line {line:?}"))?;
         }
-        warnings.extend(advice_warnings(&advice, self.volumes.or(volumes).unwrap_or(1)));
+        warnings.extend(advice_warnings(&advice));
         let answer = if warnings.is_empty() { Answer::Yes } else { Answer::No };
         wrapped(&about);
         terminal::print(&advice_text(&advice));
         // A sufficient group also lets a burst be written in time.
-        wrapped(&built_in(advice.safe.at(need.used).0, need.used));
+        wrapped(&built_in(advice.safe.at(need.used, 1).0, need.used));
         for warning in &warnings {
             wrapped(&format!("warning: {warning}"));
         }
@@ -125,18 +125,14 @@ impl Advise {
         Ok(answer)
     }
 
-    /// The need, its source, warnings about it, and the number of volumes.
-    fn need(&self) -> Result<(PolicyNeed, String, Vec<String>, Option<u64>)> {
+    /// The need, its source, and warnings about it.
+    fn need(&self) -> Result<(PolicyNeed, String, Vec<String>)> {
         let cycle_limit = Span::from_secs(self.cycle_limit);
         let Some(path) = &self.recording else {
             let references = || iops_of_references(self.global_references.unwrap_or_default());
             let iops = self.iops.unwrap_or_else(references);
-            return Ok((
-                PolicyNeed { iops, used: self.used_space.unwrap_or_default(), cycle_limit },
-                String::new(),
-                Vec::new(),
-                None,
-            ));
+            let (used, volumes) = (self.used_space.unwrap_or_default(), self.volumes.unwrap_or(1));
+            return Ok((PolicyNeed { iops, used, cycle_limit, volumes }, String::new(), Vec::new()));
         };
         let recorded = demand::read(path, self.run, &self.workload)?;
         let Some(demand) = Demand::of(&recorded.runs, recorded.cycle) else {
@@ -163,7 +159,8 @@ impl Advise {
             ));
         }
         let about = about(path, &recorded, &demand, &self.demand);
-        Ok((PolicyNeed { iops, used, cycle_limit }, about, warnings, recorded.volumes))
+        let volumes = self.volumes.or(recorded.volumes).unwrap_or(1);
+        Ok((PolicyNeed { iops, used, cycle_limit, volumes }, about, warnings))
     }
 }
 
@@ -181,10 +178,10 @@ fn built_in(iops: u64, used: Bytes) -> String {
 fn about(path: &Path, recorded: &Recorded, demand: &Demand, taken: &str) -> String {
     let space = recorded.used_bytes.map_or(String::new(), |bytes| format!(", {} of data", space(Bytes(bytes))));
     format!(
-        "{}: {} seconds{space}. Means over {}: p95 {} IOPS, peak {} IOPS; the busiest second had {}. Required is the {taken}. {} % \
+        "{}: {}{space}. Means over {}: p95 {} IOPS, peak {} IOPS; the busiest second had {}. Required is the {taken}. {} % \
          of what was recorded are reads; what follows assumes {READS_PERCENT} %, and that all writes come in bursts.",
         path.display(),
-        demand.seconds,
+        count(demand.seconds as usize, "second", "seconds"),
         demand.window,
         demand.p95,
         demand.peak,
@@ -251,7 +248,7 @@ mod tests {
     /// one: 17 917 IOPS/TB on 5 TB, 89 585.
     #[test]
     fn the_lines_set_the_floor_that_was_advised() {
-        let need = PolicyNeed { iops: 75_000, used: Bytes(5 * TB), cycle_limit: Span::from_secs(45) };
+        let need = PolicyNeed { iops: 75_000, used: Bytes(5 * TB), cycle_limit: Span::from_secs(45), volumes: 1 };
         let advice = Advice::on(need).unwrap();
         let mut administration = admin::Administration::new(qos::RegistrySettings::default());
         // The LUN and files of clients.

@@ -186,8 +186,9 @@ fn experiment() -> Page {
 }
 
 fn advice() -> Page {
-    let need = ramp::PolicyNeed { iops: 75_000, used: block::Bytes(5 * ramp::TB), cycle_limit: Span::from_secs(45) };
+    let (used, cycle_limit) = (block::Bytes(5 * ramp::TB), Span::from_secs(45));
+    let need = ramp::PolicyNeed { iops: 75_000, used, cycle_limit, volumes: 16 };
     let advice = ramp::Advice::on(need).expect("a need");
     let commands = advice.safe.commands("AqosEpicProd", "epic", Some("epic_rhel1_*"));
-    ramp::advice_page(&advice, "From a recording of an hour.", &ramp::advice_warnings(&advice, 16), &commands)
+    ramp::advice_page(&advice, "From a recording of an hour.", &ramp::advice_warnings(&advice), &commands)
 }

@@ -10,7 +10,7 @@ use report::section::{Charts, Figure, Group, Notes, Preformatted, Table, TableCe
 
 /// The advice in words, without its command lines.
 pub fn advice_text(advice: &Advice) -> String {
-    let PolicyNeed { iops, used, .. } = advice.need;
+    let PolicyNeed { iops, used, volumes, .. } = advice.need;
     let mut text = format!(
         "{iops} IOPS ({:.0} global references/s) on {}:\n{:.0} reads/s, and a burst of {} blocks every 80 s\n\n",
         references_of(iops),
@@ -22,9 +22,9 @@ pub fn advice_text(advice: &Advice) -> String {
         "{:<21}{:>12}{:>11}{:>10}{:>12}{:>14}\n",
         "rule", "expected/TB", "peak/TB", "abs. min", "floor IOPS", "a burst takes"
     );
-    text += &rule("published", &advice.published, advice.published_cycle, used);
+    text += &rule("published", &advice.published, advice.published_cycle, (used, volumes));
     let safe = format!("cycle-safe, {:.3} x", advice.factor);
-    text += &rule(&safe, &advice.safe, advice.safe_cycle, used);
+    text += &rule(&safe, &advice.safe, advice.safe_cycle, (used, volumes));
     if advice.published_misses() {
         let limit = advice.need.cycle_limit.as_secs_f64();
         text += &format!(
@@ -35,21 +35,22 @@ pub fn advice_text(advice: &Advice) -> String {
     text
 }
 
-fn rule(name: &str, policy: &Policy, cycle: Span, used: Bytes) -> String {
+fn rule(name: &str, policy: &Policy, cycle: Span, (used, volumes): (Bytes, u64)) -> String {
     let Policy { expected, peak, absolute_min } = policy;
     let takes = format!("{:.1} s", cycle.as_secs_f64());
-    format!("{name:<21}{expected:>12}{peak:>11}{absolute_min:>10}{:>12}{takes:>14}\n", policy.at(used).0)
+    format!("{name:<21}{expected:>12}{peak:>11}{absolute_min:>10}{:>12}{takes:>14}\n", policy.at(used, volumes).0)
 }
 
 /// Warnings about the advice.
-pub fn advice_warnings(advice: &Advice, volumes: u64) -> Vec<String> {
+pub fn advice_warnings(advice: &Advice) -> Vec<String> {
+    let PolicyNeed { used, volumes, .. } = advice.need;
     let mut found = Vec::new();
     let minima = advice.safe.absolute_min.saturating_mul(volumes);
-    let floor = advice.safe.at(advice.need.used).0;
+    let floor = advice.safe.at(used, 1).0;
     if volumes > 1 && minima > floor {
         found.push(format!(
-            "the absolute minimum counts for each of {volumes} volumes: {minima} IOPS together, more than the floor of \
-             {floor}; it rules, and space does not"
+            "the absolute minimum counts for each of {volumes} volumes: {minima} IOPS together, more than the {floor} \
+             of its space; the table and the chart have the minimum where it is more"
         ));
     }
     found
@@ -83,7 +84,11 @@ pub fn advice_page(advice: &Advice, about: &str, warnings: &[String], commands: 
     page.add(Notes { lines: warnings.to_vec() });
     page.add(rules(advice));
     page.add(charts(advice));
-    let lead = "They create the policy and attach it.";
+    let lead = if commands.len() > 1 {
+        "They create the policy and attach it."
+    } else {
+        "It creates the policy and attaches it to no volume; --volume has the line that does."
+    };
     page.add(Preformatted {
         heading: "The commands".into(),
         lead: lead.into(),
@@ -94,10 +99,11 @@ pub fn advice_page(advice: &Advice, about: &str, warnings: &[String], commands: 
 }
 
 fn rules(advice: &Advice) -> Tables {
-    let used = advice.need.used;
+    let PolicyNeed { used, volumes, .. } = advice.need;
     let row = |name: String, policy: &Policy, cycle: Span| {
         let takes = format!("{:.1} s", cycle.as_secs_f64());
-        let rates = [policy.expected, policy.peak, policy.absolute_min, policy.at(used).0].map(|rate| rate.to_string());
+        let rates = [policy.expected, policy.peak, policy.absolute_min, policy.at(used, volumes).0]
+            .map(|rate| rate.to_string());
         TableRow { name, remarks: Vec::new(), cells: rates.into_iter().chain([takes]).map(TableCell::from).collect() }
     };
     let columns = ["Rule", "Expected/TB", "Peak/TB", "Absolute minimum", "Floor IOPS", "A burst takes"];
@@ -119,14 +125,14 @@ fn rules(advice: &Advice) -> Tables {
 }
 
 fn charts(advice: &Advice) -> Charts {
-    let PolicyNeed { iops, used, cycle_limit } = advice.need;
+    let PolicyNeed { iops, used, cycle_limit, volumes } = advice.need;
     let (steps, name) = (steps(advice), unit(used).1);
     let need = iops as f64 * advice.factor;
     let end = steps.iter().map(|step| step.at).fold(0.0, f64::max);
     let x = Axis::around(0.0, end).unit(format!("used space in {name}"));
     let mut chart = growth::chart("Floor and ceiling by used space", x, &steps, need);
-    let published =
-        advice.growth().into_iter().zip(&steps).map(|(point, step)| (step.at, advice.published.at(point.0).0 as f64));
+    let published = |used: Bytes| advice.published.at(used, volumes).0 as f64;
+    let published = advice.growth().into_iter().zip(&steps).map(|(point, step)| (step.at, published(point.0)));
     chart.marks.push(Mark::Line {
         name: "published floor".into(),
         points: published.collect(),
@@ -166,7 +172,12 @@ mod tests {
     use super::*;
 
     fn advice() -> Advice {
-        Advice::on(PolicyNeed { iops: 75_000, used: Bytes(5 * TB), cycle_limit: Span::from_secs(45) }).unwrap()
+        on_volumes(1)
+    }
+
+    fn on_volumes(volumes: u64) -> Advice {
+        let cycle_limit = Span::from_secs(45);
+        Advice::on(PolicyNeed { iops: 75_000, used: Bytes(5 * TB), cycle_limit, volumes }).unwrap()
     }
 
     #[test]
@@ -201,12 +212,29 @@ below are of the cycle-safe one.
         assert_eq!(said, ["5.000 TB", "500.000 GB", "16.777 MB", "0.001 MB"]);
     }
 
-    /// 16 volumes of 8 959 are 143 344, more than the floor of 89 585; four are less.
+    /// 16 volumes of 8 959 are 143 344, more than the 89 585 of 5 TB, and less than the 179 170 of
+    /// 10 TB; four are less than either. A burst of 1.5 M takes 1.5 M / (143 344 − 56 250) =
+    /// 17.2 s.
     #[test]
     fn an_absolute_minimum_counts_for_each_volume() {
-        assert!(advice_warnings(&advice(), 4).is_empty());
-        let warnings = advice_warnings(&advice(), 16);
-        assert!(warnings[0].contains("143344 IOPS together, more than the floor of 89585"), "{warnings:?}");
+        assert!(advice_warnings(&on_volumes(4)).is_empty());
+        let many = on_volumes(16);
+        let warnings = advice_warnings(&many);
+        assert!(warnings[0].contains("143344 IOPS together, more than the 89585 of its space"), "{warnings:?}");
+        assert!(advice_text(&many).contains("      143344        17.2 s\n"), "{}", advice_text(&many));
+        let chart = advice_chart(&many);
+        assert!(chart.contains(" 5.000 TB      143344 ") && chart.contains("10.000 TB      179170 "), "{chart}");
+        assert!(advice_page(&many, "", &[], &[]).render().contains("143344"));
+    }
+
+    #[test]
+    fn a_page_says_whether_its_commands_attach_the_policy() {
+        let page = |commands: &[&str]| {
+            let commands: Vec<String> = commands.iter().map(|line| line.to_string()).collect();
+            advice_page(&advice(), "", &[], &commands).render()
+        };
+        assert!(page(&["create", "modify"]).contains("They create the policy and attach it."));
+        assert!(page(&["create"]).contains("It creates the policy and attaches it to no volume"));
     }
 
     #[test]
