@@ -96,6 +96,10 @@ fn ramps(test: &str, setting: &Setting) -> Result<Ramps> {
     for one in &mut settings {
         one.constants.cycle = setting.cycle.unwrap_or(one.constants.cycle);
         one.check()?;
+        let (cycle, runtime) = (one.constants.cycle, one.runtime);
+        if cycle >= runtime {
+            bail!("--cycle: must be shorter than a run of {runtime}, within which no burst would begin, got {cycle}");
+        }
     }
     Ok((hosts, settings))
 }
