@@ -330,6 +330,12 @@ fn stages(array: &Table<'_>) -> Vec<Device> {
             true => KINDS.into_iter().filter(|(kind, _)| *kind != "array").collect(),
             false => STAGES.to_vec(),
         };
+        let is_before_media = |given: &str| STAGES.iter().any(|(kind, _)| *kind == given);
+        if is_last && table.has("kind") && table.text("kind").is_some_and(|given| is_before_media(given.value)) {
+            let media = kinds.iter().map(|(kind, _)| *kind).collect::<Vec<_>>().join(", ");
+            table.wrong("kind", "a medium in the last stage", format!("write a stage behind it with one of {media}"));
+            continue;
+        }
         let words: Vec<_> = kinds.into_iter().map(|(kind, keys)| (kind, (kind, keys))).collect();
         let Some((kind, keys)) = table.choice("kind", &words) else { continue };
         let keys: Vec<&Key> = keys.iter().chain(serves(kind)).collect();
