@@ -35,7 +35,10 @@ pub use order_entry::{Carried, carried, fit_two, play_shop};
 pub use published::{Cells, PublishedError};
 pub use shop_calibration::{PlayedShop, ShopCalibration, calibrate_shop};
 pub use shop_run::{ShopRun, StoredRun};
-pub use size::{Candidate, Need, Sized as SizedArray, Standing, cheapest, choice, size, size_page, size_text};
+pub use size::{
+    Candidate, Need, Play, Played, Sized as SizedArray, Standing, cheapest, choice, money, played, size, size_page,
+    size_text,
+};
 pub use tier_table::{TIER_MISSING, TIER_SHOP, fit_tiers, suspects, tier_table};
 pub use workshop::{WalkStep, WalkSteps, walk_through, workshop};
 

@@ -10,13 +10,20 @@
 //! by eight writers, each of which waits for its write. With `B` blocks in a burst a cycle takes `B
 //! / (blocks a second of the journal) + B / (blocks a second of the writers)`, beside the reads of
 //! all instances and with all instances in the same phase.
+//!
+//! All of this is by means, which do not know how full a log is. What is chosen by them is played
+//! (`played.rs`).
 
+mod money;
 mod page;
+mod played;
 
 use crate::hosts_on::{HostLoad, HostsOn};
 use array::{Array, ArrayStage, Flow, Means};
 use block::{Bytes, OpKind};
+pub use money::money;
 pub use page::{size_page, size_text};
+pub use played::{Play, Played, played};
 
 use ramp::{BLOCK, Constants, HostPhase, RampLoad, Steady as _};
 
@@ -61,7 +68,7 @@ pub struct Standing {
     pub means: Means,
     /// What is exhausted first as the load grows: a resource, or "write cycle".
     pub limit: String,
-    /// Its utilisation.
+    /// The part of `full_at` that the load is: for a resource this is its utilisation.
     pub limit_used: f64,
     /// The load in operations a second at which it is exhausted.
     pub full_at: f64,
@@ -70,6 +77,10 @@ pub struct Standing {
     /// The load in operations a second at which a burst takes its maximum time.
     pub cycle_at: f64,
 }
+
+/// Two loads at which something is exhausted are the same if one is at least this part of the
+/// other.
+const SAME: f64 = 0.99;
 
 /// The limit of a standing whose resources have room while bursts take too long.
 const WRITE_CYCLE: &str = "write cycle";
@@ -95,6 +106,8 @@ pub struct Sized {
     pub price: Option<f64>,
     /// Number of media in one.
     pub media: u64,
+    /// Number of cores of its controllers.
+    pub cores: u64,
     /// With all instances on one array.
     pub all: Standing,
     /// The same with one controller of two.
@@ -107,6 +120,25 @@ pub struct Sized {
     pub why_no_silo: Option<String>,
     /// Year by year, from now on.
     pub years: Vec<Year>,
+    /// Whether means do not decide: it is judged by what was played alone.
+    pub by_play: bool,
+    /// A write cycle with all instances on one array, if it was played.
+    pub played: Option<Played>,
+    /// The same with one instance.
+    pub played_silo: Option<Played>,
+}
+
+impl Sized {
+    /// How near to its limit it is, from 0 to 1, with all instances or with one.
+    fn nearness(&self, need: &Need, standing: &Standing, played: Option<Played>) -> f64 {
+        match played.filter(|_| self.by_play) {
+            Some(played) => {
+                let burst = played.burst.unwrap_or(f64::INFINITY) / need.constants.cycle_limit().as_secs_f64();
+                burst.max(played.read / need.response[0])
+            }
+            None => standing.limit_used,
+        }
+    }
 }
 
 /// With all instances after some years of growth.
@@ -159,8 +191,10 @@ impl<'a> Instances<'a> {
         let cycle = self.cycle(iops);
         let (limit, used) = means.limit().cloned().unwrap_or_default();
         let full_at = if used > 0.0 { iops / used } else { f64::INFINITY };
-        let (limit, limit_used, full_at) = match self.cycle_at < full_at {
-            true => (WRITE_CYCLE.into(), cycle / constants.cycle_limit().as_secs_f64(), self.cycle_at),
+        // Where a resource is full bursts do not end, so a cycle that is too long just before is
+        // the resource's.
+        let (limit, limit_used, full_at) = match self.cycle_at < SAME * full_at {
+            true => (WRITE_CYCLE.into(), iops / self.cycle_at, self.cycle_at),
             false => (limit, used, full_at),
         };
         Standing { means, limit, limit_used, full_at, cycle, cycle_at: self.cycle_at }
@@ -226,6 +260,12 @@ fn whole_percent(used: f64) -> String {
     }
 }
 
+/// Seconds as milliseconds for a message: two digits after the point, or three significant ones.
+fn milliseconds_of(seconds: f64) -> String {
+    let ms = 1e3 * seconds;
+    if ms >= 100.0 || !ms.is_finite() { format!("{ms:.0}") } else { format!("{ms:.2}") }
+}
+
 /// Time of a burst in seconds.
 fn seconds(cycle: f64) -> String {
     if cycle < 1000.0 { format!("{cycle:.1}") } else { ">999".into() }
@@ -243,7 +283,8 @@ fn beyond(standing: &Standing, most: f64, when: &str, need: &Need) -> Option<Str
 fn why_not(all: &Standing, down: &Standing, need: &Need) -> Option<String> {
     let slow = |index: usize, what: &str| {
         let (took, most) = (all.response()[index], need.response[index]);
-        (took > most).then(|| format!("a {what} takes {:.2} ms, at most {:.2} ms", 1e3 * took, 1e3 * most))
+        let times = [took, most].map(milliseconds_of);
+        (took > most).then(|| format!("a {what} takes {} ms, at most {} ms", times[0], times[1]))
     };
     beyond(all, need.most, "", need)
         .or_else(|| beyond(down, need.most_one_down, " with one controller", need))
@@ -275,25 +316,38 @@ fn sized(need: &Need, candidate: &Candidate) -> Sized {
         name: candidate.name.clone(),
         price: candidate.price,
         media: array.media_count(),
+        cores: cores(array),
         why_not: why_not(&all, &all_down, need),
         why_no_silo: why_not(&silo, &silo_down, need),
         all,
         one_down: all_down,
         silo,
         years: (0..=need.years).map(grown).collect(),
+        by_play: false,
+        played: None,
+        played_silo: None,
     }
 }
 
+/// The cores of all controllers.
+fn cores(array: &Array) -> u64 {
+    let of = |stage: &ArrayStage| match stage {
+        ArrayStage::Controller(controller) => u64::from(controller.cores),
+        _ => 0,
+    };
+    array.stages.iter().map(of).sum()
+}
+
 /// The best candidate for all instances, by [`cheapest`].
-pub fn choice(sized: &[Sized]) -> Option<&Sized> {
+pub fn choice<'a>(need: &Need, sized: &'a [Sized]) -> Option<&'a Sized> {
     let carry = sized.iter().filter(|one| one.why_not.is_none());
-    cheapest(carry, |one| one.price, |one| 1.0 - one.all.fullest().1)
+    cheapest(carry, |one| one.price, |one| 1.0 - one.nearness(need, &one.all, one.played))
 }
 
 /// The best candidate for each instance alone.
-fn silo_choice(sized: &[Sized]) -> Option<&Sized> {
+fn silo_choice<'a>(need: &Need, sized: &'a [Sized]) -> Option<&'a Sized> {
     let carry = sized.iter().filter(|one| one.why_no_silo.is_none());
-    cheapest(carry, |one| one.price, |one| 1.0 - one.silo.fullest().1)
+    cheapest(carry, |one| one.price, |one| 1.0 - one.nearness(need, &one.silo, one.played_silo))
 }
 
 /// Of the candidates that carry the load, the cheapest if all have prices, otherwise the one with
@@ -311,139 +365,4 @@ pub fn cheapest<'a, T>(
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use array::{Controller, Link, Model, ParallelServers, ReadCache};
-    use block::Span;
-
-    fn candidate(name: &str, cores: u32) -> Candidate {
-        let link = Link { bandwidth: Bytes(100_000_000_000), latency: Span::ZERO, flow: None, flows: 1 };
-        let each = Span::from_micros(100);
-        let controller = Controller { cores, read: each, write: each, ..Controller::default() };
-        let media = ParallelServers { servers: 10_000, service: each, ..ParallelServers::default() };
-        let stages = vec![ArrayStage::Link(link), ArrayStage::Controller(controller)];
-        Candidate {
-            name: name.into(),
-            array: Array { stages, media: Box::new(Model::ParallelServers(media)) },
-            price: None,
-        }
-    }
-
-    fn need(iops: f64, instances: u32) -> Need {
-        Need {
-            iops,
-            instances,
-            most: 0.7,
-            most_one_down: 1.0,
-            response: [2e-3, 1e-3],
-            growth: 0.25,
-            years: 3,
-            spread: None,
-            constants: Constants::default(),
-        }
-    }
-
-    /// 10 000 IOPS are 7500 reads and 2500 × 80 / 45 × (1 + 1/32) = 4583 writes of 100 us: 1.208
-    /// cores.
-    #[test]
-    fn utilisation_is_by_hand() {
-        let found = &size(&need(10_000.0, 1), &[candidate("a", 4)])[0];
-        let (resource, used) = found.all.fullest();
-        assert_eq!(resource, "controller");
-        assert!((used - 1.208_33 / 4.0).abs() < 1e-4, "{used}");
-        assert!((found.one_down.fullest().1 / used - 2.0).abs() < 1e-6);
-        // A load without bursts is limited only by the resource.
-        let reads = Constants { read_percent: 99, ..Constants::default() };
-        let found = &size(&Need { constants: reads, ..need(10_000.0, 1) }, &[candidate("a", 4)])[0];
-        let used = found.all.fullest().1;
-        assert_eq!((found.all.limit.as_str(), found.all.limit_used), ("controller", used));
-        assert!((found.all.full_at - 10_000.0 / used).abs() < 1.0);
-        assert!((found.years[1].used / used - 1.25).abs() < 1e-6 && found.years.len() == 4);
-    }
-
-    /// 10 000 IOPS at 80 s are a burst of 200 000 blocks. Large and small writes take 100 us in the
-    /// controller and 100 us in the media, and 7500 reads a second leave most of the four cores
-    /// free. So one stream of 32 blocks in 200 us does 160 000 blocks a second, and eight writers
-    /// 40 000.
-    #[test]
-    fn a_burst_is_by_hand() {
-        let fast = candidate("fast", 1000);
-        let found = &size(&need(10_000.0, 1), std::slice::from_ref(&fast))[0];
-        assert!((found.all.cycle - (200.0 / 160.0 + 200.0 / 40.0)).abs() < 2e-2, "{}", found.all.cycle);
-        // The controller is saturated at millions of IOPS, and bursts take 45 s at 72 000.
-        assert_eq!(found.all.limit, WRITE_CYCLE);
-        assert!((found.all.full_at - 72_000.0).abs() < 300.0, "{}", found.all.full_at);
-        assert_eq!(choice(std::slice::from_ref(found)).map(|one| one.name.as_str()), Some("fast"));
-        // Two instances have two streams and sixteen writers.
-        let two = &size(&need(10_000.0, 2), std::slice::from_ref(&fast))[0];
-        assert!((two.all.cycle / found.all.cycle - 1.0).abs() < 1e-2, "{}", two.all.cycle);
-        let beyond = &size(&need(75_000.0, 1), &[fast])[0];
-        assert_eq!(beyond.why_not.as_deref(), Some("a burst takes 47.0 s, at most 45 s"));
-        assert!(choice(std::slice::from_ref(beyond)).is_none());
-    }
-
-    /// The smallest that carries it: two instances need the larger one, and none carries ten.
-    #[test]
-    fn the_smallest_that_carries_it_is_chosen() {
-        let both = [candidate("small", 4), candidate("large", 16)];
-        let chosen = |instances| choice(&size(&need(15_000.0, instances), &both)).map(|one| one.name.clone());
-        assert_eq!(chosen(1).as_deref(), Some("small"));
-        assert_eq!(chosen(3).as_deref(), Some("large"));
-        assert_eq!(chosen(20), None);
-        let refused = size(&need(15_000.0, 20), &both);
-        assert!(
-            refused[0].why_not.as_deref().is_some_and(|why| why.starts_with("a burst takes ")),
-            "{:?}",
-            refused[0].why_not
-        );
-    }
-
-    /// The message names what is exhausted first, even if another limit is exceeded too.
-    #[test]
-    fn what_is_told_is_what_gives_out_first() {
-        let both = |limit: &str| {
-            let mut standing = size(&need(10_000.0, 1), &[candidate("one", 4)])[0].all.clone();
-            (standing.limit, standing.cycle) = (limit.into(), 60.0);
-            standing.means.used = vec![("controller".into(), 1.02)];
-            beyond(&standing, 1.0, "", &need(10_000.0, 1))
-        };
-        assert_eq!(both(WRITE_CYCLE).as_deref(), Some("a burst takes 60.0 s, at most 45 s"));
-        assert_eq!(both("controller").as_deref(), Some("controller 102 % used, at most 100 %"));
-    }
-
-    #[test]
-    fn years_beyond_the_scale_say_so() {
-        let need = Need { growth: 9.0, ..need(10_000.0, 1) };
-        let text = size_text(&need, &size(&need, &[candidate("grown", 100)]));
-        assert!(text.lines().any(|line| line.starts_with("grown") && line.contains("/>999")), "{text}");
-        assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
-    }
-
-    /// Four instances of 1 TB are like one with four times the operations on 4 TB.
-    #[test]
-    fn several_instances_share_a_cache() {
-        let mut array = candidate("cached", 4);
-        let cache = ReadCache { size: Bytes(1_000_000_000_000), ..ReadCache::default() };
-        array.array.stages.push(ArrayStage::Cache(cache));
-        let full_at = |iops, instances, spread| {
-            let need = Need { spread: Some(Bytes(spread)), ..need(iops, instances) };
-            size(&need, std::slice::from_ref(&array))[0].all.means.used.clone()
-        };
-        assert_eq!(full_at(1000.0, 4, 1_000_000_000_000), full_at(4000.0, 1, 4_000_000_000_000));
-    }
-
-    #[test]
-    fn the_cheaper_of_two_is_chosen_where_prices_are_known() {
-        let both = [
-            Candidate { price: Some(9.0), ..candidate("small", 4) },
-            Candidate { price: Some(5.0), ..candidate("large", 16) },
-        ];
-        let sized = size(&need(10_000.0, 2), &both);
-        assert_eq!(choice(&sized).map(|one| one.name.as_str()), Some("large"));
-        let text = size_text(&need(10_000.0, 2), &sized);
-        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(text.contains("large carries it for 5:"), "{text}");
-        assert!(text.contains("2 × large, 4 controllers and 2 media, for 10."), "{text}");
-        assert!(text.contains("2 controllers and 1 media fewer, and 5 less to pay."), "{text}");
-    }
-}
+mod tests;

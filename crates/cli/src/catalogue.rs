@@ -85,6 +85,32 @@ pub fn device(option: &str, word: &str) -> Result<Device> {
     Ok(device)
 }
 
+/// The array of that name in the catalogue, or that a file describes: what is no array with stages
+/// is refused. `option` is where the word was typed.
+///
+/// # Errors
+/// It is none, or the file is wrong.
+pub fn array(option: &str, word: &str) -> Result<Device> {
+    let is_file = word.contains('/') || Path::new(word).exists() || word.ends_with(".toml");
+    let is_kind = Device::kinds().any(|kind| kind == word);
+    if text(word).is_none() && !is_file && !is_kind {
+        let names = names();
+        let meant = nearest::to(word, names.iter().map(String::as_str)).map(|near| format!("; did you mean {near}?"));
+        let meant = meant.unwrap_or_default();
+        bail!("{option} {word}: must be an array of seawall arrays list, or a file with a table [device]{meant}");
+    }
+    device(option, word).with_context(|| format!("{option} {word}")).map_err(once(option, word))
+}
+
+/// Leaves out an introduction that the message behind it repeats.
+fn once(option: &str, word: &str) -> impl Fn(anyhow::Error) -> anyhow::Error {
+    let about = format!("{option} {word}");
+    move |error| {
+        let said = error.root_cause().to_string();
+        if said.starts_with(&about) { anyhow!("{said}") } else { error }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -1,9 +1,13 @@
 //! The result of sizing, as text and as a page.
 
-use super::{Need, Sized, Standing, WRITE_CYCLE, Year, choice, percent, seconds, silo_choice, whole_percent};
+use super::{
+    Need, Sized, Standing, WRITE_CYCLE, Year, choice, milliseconds_of, money, percent, seconds, silo_choice,
+    whole_percent,
+};
+use ramp::{Advice, PolicyNeed, space};
 use report::Page;
 use report::chart::{Axis, Chart, LevelKind, Look, Mark, Threshold};
-use report::section::{Charts, Figure, Group, Notes, Table, TableRow, Tables};
+use report::section::{Charts, Figure, Group, Notes, Table, TableCell, TableRow, Tables};
 use report::text::{count, fit, thousands, wrap};
 
 const COLUMNS: usize = 80;
@@ -11,35 +15,16 @@ const COLUMNS: usize = 80;
 const NAME: usize = 20;
 
 /// What headroom refers to.
-const HEADROOM: &str = "Headroom is of resources and not of bursts: what bounds a burst is its time.";
+const HEADROOM: &str =
+    "Headroom is of resources while a burst is written in the time it may take; the time itself has none.";
 
 /// The choice, in sentences.
 fn words(need: &Need, sized: &[Sized]) -> Vec<String> {
-    let whole = need.iops * f64::from(need.instances);
     let mut lines = Vec::new();
-    match choice(sized) {
-        None => lines.push("No array of these carries it.".into()),
+    match choice(need, sized) {
+        None => lines.push(format!("No array of these carries {} IOPS.", thousands(whole(need).round() as u64))),
         Some(one) => {
-            lines.push(format!(
-                "{} carries it{}: {} gives out first, at {} IOPS, {:.1} times what is asked; with one of two controllers at {} \
-                 IOPS ({}).",
-                one.name,
-                one.price.map_or(String::new(), |price| format!(" for {}", money(price))),
-                one.all.limit,
-                at(one.all.full_at),
-                one.all.full_at / whole,
-                at(one.one_down.full_at),
-                one.one_down.limit,
-            ));
-            let [cycle, longest] = [one.all.cycle, need.constants.cycle_limit().as_secs_f64()];
-            lines.push(format!(
-                "Its bursts take {} s of {longest:.0}, and {longest:.0} s at {} IOPS.",
-                seconds(cycle),
-                at(one.all.cycle_at)
-            ));
-            if need.most < 1.0 && one.all.cycle / longest > need.most {
-                lines.push(HEADROOM.into());
-            }
+            lines.extend(chosen(need, one));
             let last = one.years.iter().take_while(|year| year.carries).count();
             if need.growth > 0.0 {
                 lines.push(match last > need.years as usize {
@@ -55,14 +40,60 @@ fn words(need: &Need, sized: &[Sized]) -> Vec<String> {
     lines
 }
 
-fn money(price: f64) -> String {
-    thousands(price.round() as u64)
+/// Operations a second of all instances.
+fn whole(need: &Need) -> f64 {
+    need.iops * f64::from(need.instances)
+}
+
+fn chosen(need: &Need, one: &Sized) -> Vec<String> {
+    let whole = whole(need);
+    let cost = one.price.map_or(String::new(), |price| format!(" for {}", money(price)));
+    let mut lines = Vec::new();
+    if one.by_play {
+        lines.push(format!("{} carries it{cost}, as played; means do not say how much more.", one.name));
+    } else {
+        lines.push(format!(
+            "{} carries it{cost}. By means, what is used up first is: {}, at {} IOPS, {} what is asked; with one of two \
+             controllers: {}, at {} IOPS.",
+            one.name,
+            one.all.limit,
+            at(one.all.full_at),
+            times(one.all.full_at / whole),
+            one.one_down.limit,
+            at(one.one_down.full_at),
+        ));
+    }
+    let longest = need.constants.cycle_limit().as_secs_f64();
+    lines.extend(one.played.map(|played| {
+        format!(
+            "As played, a burst takes {} s of {longest:.0}, a read {} ms and a small write {} ms.",
+            played.burst.map_or("–".into(), seconds),
+            milliseconds_of(played.read),
+            milliseconds_of(played.write),
+        )
+    }));
+    if !one.by_play {
+        lines.push(format!("By means bursts take {longest:.0} s at {} IOPS.", at(one.all.cycle_at)));
+        if need.most < 1.0 && whole / one.all.cycle_at > need.most {
+            lines.push(HEADROOM.into());
+        }
+    }
+    lines
+}
+
+/// `2.3 times`
+fn times(of: f64) -> String {
+    match of {
+        of if !of.is_finite() => "any number of times".into(),
+        of if of >= 100.0 => format!("{} times", thousands(of as u64)),
+        of => format!("{of:.1} times"),
+    }
 }
 
 /// Compares an array for each instance with one for all.
 fn silos(need: &Need, sized: &[Sized]) -> String {
     let n = u64::from(need.instances);
-    match (silo_choice(sized), choice(sized)) {
+    match (silo_choice(need, sized), choice(need, sized)) {
         (Some(silo), Some(one)) => {
             let each = silo.price.map(|price| n as f64 * price);
             let cost = |price: Option<f64>| price.map_or(String::new(), |price| format!(", for {}", money(price)));
@@ -71,17 +102,21 @@ fn silos(need: &Need, sized: &[Sized]) -> String {
                 (Some(each), Some(all)) => format!(", and {} more to pay", money(all - each)),
                 _ => String::new(),
             };
-            let (media, all) = (n * silo.media, one.media);
-            let media_saved = format!("{} media {}", media.abs_diff(all), if all <= media { "fewer" } else { "more" });
+            let saved = |each: u64, all: u64, what: &str| {
+                format!("{} {what} {}", each.abs_diff(all), if all <= each { "fewer" } else { "more" })
+            };
+            let (cores, media) = (n * silo.cores, n * silo.media);
             format!(
-                "An array for each instance: {n} × {}, {} controllers and {media} media{}. One for all under floors: {}, 2 \
-                 controllers and {all} media{}: {} controllers and {media_saved}{paid}.",
+                "An array for each instance: {n} × {}, {cores} cores and {media} media{}. One for all under floors: {}, {} \
+                 cores and {} media{}: {} and {}{paid}.",
                 silo.name,
-                2 * n,
                 cost(each),
                 one.name,
+                one.cores,
+                one.media,
                 cost(one.price),
-                2 * n - 2,
+                saved(cores, one.cores, "cores"),
+                saved(media, one.media, "media"),
             )
         }
         (Some(silo), None) => format!("Only an array for each instance: {n} × {}.", silo.name),
@@ -89,48 +124,72 @@ fn silos(need: &Need, sized: &[Sized]) -> String {
     }
 }
 
+/// The remarks on an array: what was played, and why it does not carry the load.
+fn remarks(one: &Sized) -> Vec<String> {
+    let played = one.played.map(|played| {
+        format!(
+            "played: burst {} s, read {} ms, write {} ms",
+            played.burst.map_or("–".into(), seconds),
+            milliseconds_of(played.read),
+            milliseconds_of(played.write)
+        )
+    });
+    played.into_iter().chain(one.why_not.iter().map(|why| format!("no: {why}"))).collect()
+}
+
+/// The cells of an array behind its name; what means do not decide has none of theirs.
+fn cells(one: &Sized) -> [String; 7] {
+    if one.by_play {
+        return ["played", "–", "–", "–", "–", "–", "–"].map(String::from);
+    }
+    [
+        one.all.limit.clone(),
+        percent(one.all.limit_used),
+        at(one.all.full_at),
+        percent(one.one_down.limit_used),
+        milliseconds(one.all.response()[0]),
+        milliseconds(one.all.response()[1]),
+        burst(&one.all),
+    ]
+}
+
 /// As text of 80 columns.
 pub fn size_text(need: &Need, sized: &[Sized]) -> String {
-    let whole = need.iops * f64::from(need.instances);
     let mut out = format!(
         "{} IOPS in {}, bursts written within {}\n\n",
-        thousands(whole.round() as u64),
+        thousands(whole(need).round() as u64),
         count(need.instances as usize, "instance", "instances"),
         need.constants.cycle_limit()
     );
     out += &format!(
         "{:<NAME$} {:<16} {:>6} {:>9} {:>6} {:>5} {:>5} {:>5}\n",
-        "array", "gives out first", "used", "full at", "1 down", "read", "write", "burst"
+        "array", "used up first", "used", "full at", "1 down", "read", "write", "burst"
     );
     for one in sized {
-        let [read, write] = one.all.response();
+        let [limit, used, full_at, down, read, write, burst] = cells(one);
         // A name that does not fit is above its row.
         let name = if one.name.chars().count() > NAME { "" } else { &one.name };
         if name.is_empty() {
             out += &format!("{}\n", fit(&one.name, COLUMNS));
         }
         out += &format!(
-            "{name:<NAME$} {:<16} {:>6} {:>9} {:>6} {:>5} {:>5} {:>5}\n",
-            fit(&one.all.limit, 16),
-            percent(one.all.limit_used),
-            at(one.all.full_at),
-            percent(one.one_down.limit_used),
-            milliseconds(read),
-            milliseconds(write),
-            burst(&one.all),
+            "{name:<NAME$} {:<16} {used:>6} {full_at:>9} {down:>6} {read:>5} {write:>5} {burst:>5}\n",
+            fit(&limit, 16),
         );
-        if let Some(why) = &one.why_not {
-            out += &format!("  no: {why}\n");
+        for remark in remarks(one) {
+            wrap(&remark, COLUMNS - 2).iter().for_each(|line| out += &format!("  {line}\n"));
         }
     }
-    out += "\nfull at: IOPS at which it is used up; 1 down: used with one controller of two;\n\
-            read, write: mean milliseconds; burst: seconds until it is written\n\n";
+    out += "\nfull at: IOPS at which it is used up; used: the load as percent of these;\n\
+            1 down: with one controller of two; read, write: mean milliseconds while a\n\
+            burst is written; burst: seconds until it is written. All of this is by means;\n\
+            what is marked as played is a write cycle, request by request\n\n";
     for line in words(need, sized) {
         wrap(&line, COLUMNS).iter().for_each(|line| out += &format!("{line}\n"));
     }
-    if need.growth > 0.0 {
-        out += "\nby year: percent used of what gives out first, and with one controller of two\n";
-        for one in sized.iter().filter(|one| one.why_not.is_none()) {
+    if need.growth > 0.0 && by_year(sized).next().is_some() {
+        out += "\nby year: percent used of what is used up first, and with one controller of two\n";
+        for one in by_year(sized) {
             // Six years of ten columns each beside the name.
             for (block, years) in one.years.chunks(6).enumerate() {
                 let name = if block == 0 { fit(&one.name, NAME) } else { String::new() };
@@ -141,7 +200,19 @@ pub fn size_text(need: &Need, sized: &[Sized]) -> String {
             }
         }
     }
+    if let Some(floor) = floor(need) {
+        out += &format!("\nfloor     {floor}\n");
+    }
     out
+}
+
+/// The arrays with a row by year.
+fn by_year(sized: &[Sized]) -> impl Iterator<Item = &Sized> {
+    sized.iter().filter(|one| one.why_not.is_none() && !one.by_play)
+}
+
+fn year(year: &Year) -> String {
+    format!("{}/{}", whole_percent(year.used), whole_percent(year.one_down))
 }
 
 /// Time of a burst; if a resource is overloaded, no burst ends.
@@ -169,50 +240,123 @@ pub fn size_page(need: &Need, sized: &[Sized]) -> Page {
     page.add(Charts {
         heading: "Utilisation against load".into(),
         lead: format!(
-            "The {LINES_MAX} resources of which most is used, of each array that carries one instance; where a line meets 100 % \
-             the resource gives out. {HEADROOM}"
+            "The {LINES_MAX} resources of which most is used, by means, of each array that carries one instance; where a line \
+             meets 100 % the resource is used up. {HEADROOM}"
         ),
-        figures: sized.iter().filter(|one| one.why_no_silo.is_none()).map(|one| figure(need, one)).collect(),
+        figures: sized.iter().filter(|one| one.why_no_silo.is_none() && !one.by_play).map(|one| figure(need, one)).collect(),
         small: false,
     });
+    let priced = sized.iter().any(|one| one.price.is_some());
     let row = |one: &Sized| TableRow {
         name: one.name.clone(),
         // In a row of its own, because a column of sentences would make the table wider than the
         // page.
         remarks: one.why_not.iter().map(|why| format!("no: {why}")).collect(),
-        cells: vec![
-            one.all.limit.clone().into(),
-            percent(one.all.limit_used).into(),
-            at(one.all.full_at).into(),
-            percent(one.one_down.limit_used).into(),
-            milliseconds(one.all.response()[0]).into(),
-            milliseconds(one.all.response()[1]).into(),
-            burst(&one.all).into(),
-            if one.why_not.is_none() { "yes" } else { "no" }.into(),
-        ],
+        cells: [if one.why_not.is_none() { "yes" } else { "no" }.to_string()]
+            .into_iter()
+            .chain(priced.then(|| one.price.map_or("–".into(), money)))
+            .chain(cells(one))
+            .map(TableCell::from)
+            .collect(),
     };
-    let columns = [
-        "array",
-        "gives out first",
-        "used",
-        "full at IOPS",
-        "one down",
-        "read ms",
-        "write ms",
-        "burst s",
-        "carries it",
-    ];
+    let heads = ["used up first", "used", "full at IOPS", "one down", "read ms", "write ms", "burst s"];
+    let columns = ["array", "carries it"].into_iter().chain(priced.then_some("price")).chain(heads);
     page.add(Tables {
         heading: "The arrays".into(),
         tables: vec![Table {
-            columns: columns.map(String::from).to_vec(),
+            columns: columns.map(String::from).collect(),
             groups: vec![Group { rows: sized.iter().map(row).collect(), ..Group::default() }],
             ..Table::default()
         }],
         ..Tables::default()
     });
+    if let Some(as_played) = as_played(sized) {
+        page.add(as_played);
+    }
+    page.add(load(need));
+    if let Some(years) = years(need, sized) {
+        page.add(years);
+    }
     page.add(notes());
     page
+}
+
+/// The arrays on which write cycles were played.
+fn as_played(sized: &[Sized]) -> Option<Tables> {
+    let row = |one: &Sized| {
+        let played = one.played?;
+        let cells =
+            [played.burst.map_or("–".into(), seconds), milliseconds_of(played.read), milliseconds_of(played.write)];
+        Some(TableRow { name: one.name.clone(), cells: cells.map(TableCell::from).to_vec(), ..TableRow::default() })
+    };
+    let rows: Vec<TableRow> = sized.iter().filter_map(row).collect();
+    let columns = ["array", "burst s", "read ms", "write ms"].map(String::from).to_vec();
+    (!rows.is_empty()).then(|| Tables {
+        heading: "As played".into(),
+        lead:
+            "Write cycles of all instances, request by request. The other arrays that carry the load do by means only."
+                .into(),
+        tables: vec![Table { columns, groups: vec![Group { rows, ..Group::default() }], ..Table::default() }],
+        ..Tables::default()
+    })
+}
+
+/// What was asked for.
+fn load(need: &Need) -> Tables {
+    let ms = |seconds: f64| format!("at most {} ms", milliseconds_of(seconds));
+    let row =
+        |name: &str, says: String| TableRow { name: name.into(), cells: vec![says.into()], ..TableRow::default() };
+    let mut rows = vec![
+        row("IOPS of one instance", thousands(need.iops.round() as u64)),
+        row("instances", need.instances.to_string()),
+        row("IOPS together", thousands(whole(need).round() as u64)),
+        row("used space of one", need.spread.map_or("not given".into(), space)),
+        row("a burst", format!("written within {}", need.constants.cycle_limit())),
+        row("headroom of resources", format!("{:.0} %", 100.0 * (1.0 - need.most))),
+        row("a read", ms(need.response[0])),
+        row("a small write", ms(need.response[1])),
+    ];
+    rows.extend(floor(need).map(|floor| row("floor of one", floor)));
+    rows.extend((need.growth > 0.0).then(|| row("growth in a year", format!("{:.0} %", 100.0 * need.growth))));
+    Tables {
+        heading: "What is asked for".into(),
+        tables: vec![Table {
+            columns: ["", ""].map(String::from).to_vec(),
+            groups: vec![Group { rows, ..Group::default() }],
+            words: true,
+            ..Table::default()
+        }],
+        ..Tables::default()
+    }
+}
+
+/// The floor by TB that leaves every burst its time, as `seawall advise` has it.
+fn floor(need: &Need) -> Option<String> {
+    let used = need.spread?;
+    let (iops, cycle_limit) = (need.iops.round() as u64, need.constants.cycle_limit());
+    let advice = Advice::on(PolicyNeed { iops, used, cycle_limit, volumes: 1 }).ok()?;
+    Some(format!("{} IOPS/TB on {} used, for bursts within {cycle_limit}", advice.safe.expected, space(used)))
+}
+
+/// By year what is used of what is used up first; nothing without growth.
+fn years(need: &Need, sized: &[Sized]) -> Option<Tables> {
+    let rows: Vec<TableRow> = by_year(sized)
+        .map(|one| TableRow {
+            name: one.name.clone(),
+            cells: one.years.iter().map(|of| year(of).into()).collect(),
+            ..TableRow::default()
+        })
+        .collect();
+    (need.growth > 0.0 && !rows.is_empty()).then(|| Tables {
+        heading: "By year".into(),
+        lead: "Percent used of what is used up first, and with one controller of two, by means.".into(),
+        tables: vec![Table {
+            columns: std::iter::once("array".into()).chain((0..=need.years).map(|year| year.to_string())).collect(),
+            groups: vec![Group { rows, ..Group::default() }],
+            ..Table::default()
+        }],
+        ..Tables::default()
+    })
 }
 
 fn notes() -> Notes {
@@ -221,6 +365,9 @@ fn notes() -> Notes {
             "Space is not sized: the files of arrays say how fast media are, and not how large.".into(),
             "One controller down: half of the cores and half of the ways; a file server under credits has another one \
              standing by."
+                .into(),
+            "What is played is one write cycle of all instances, request by request: the best of the arrays that carry the load \
+             by means, until one holds; arrays of disks and with logs that write in place always, two cycles."
                 .into(),
             "A burst is written by one stream to the journal and by eight writers to its places, in all instances at the \
              same time."
@@ -233,7 +380,8 @@ fn notes() -> Notes {
 /// utilisation would only crowd the names.
 const LINES_MAX: usize = 4;
 
-/// Utilisation is proportional to the load, so two points make a line; the time of a burst is not.
+/// Utilisation is proportional to the load, and of the write cycle the part of its limit is drawn:
+/// two points make a line.
 fn figure(need: &Need, one: &Sized) -> Figure {
     let whole = need.iops * f64::from(need.instances);
     let most = whole.max(one.all.full_at).min(4.0 * whole) * 1.1;
@@ -256,11 +404,9 @@ fn figure(need: &Need, one: &Sized) -> Figure {
             on_right: false,
         });
     }
-    let mut points = vec![(0.0, 0.0), (whole, one.all.cycle / need.constants.cycle_limit().as_secs_f64())];
-    points.push((one.all.cycle_at, 1.0));
-    points.retain(|(iops, _)| iops.is_finite());
-    points.sort_by(|one, other| one.0.total_cmp(&other.0));
-    let points = clipped(&points, most).into_iter().map(|(iops, used)| (iops, 100.0 * used)).collect();
+    // A load without bursts meets this limit nowhere.
+    let end = most.min(1.1 * one.all.cycle_at);
+    let points = vec![(0.0, 0.0), (end, 100.0 * end / one.all.cycle_at)];
     chart.marks.push(Mark::Line { name: WRITE_CYCLE.into(), points, look: Look::Sum, dots: false, on_right: false });
     // From the top, so that its name is beside its lower end.
     let (name, points) = (format!("asked: {}", thousands(whole.round() as u64)), vec![(whole, 110.0), (whole, 0.0)]);
@@ -270,16 +416,4 @@ fn figure(need: &Need, one: &Sized) -> Figure {
         chart.marks.push(Mark::Level(level));
     }
     Figure::of(chart).headed(one.name.clone())
-}
-
-/// A line clipped at `most` to the right and 1.1 upwards.
-fn clipped(points: &[(f64, f64)], most: f64) -> Vec<(f64, f64)> {
-    let end = |(from, to): ((f64, f64), (f64, f64))| {
-        let [x, y] = [(most - from.0) / (to.0 - from.0), (1.1 - from.1) / (to.1 - from.1)];
-        let part = x.min(y).clamp(0.0, 1.0);
-        (from.0 + part * (to.0 - from.0), from.1 + part * (to.1 - from.1))
-    };
-    let pairs = points.iter().copied().zip(points.iter().copied().skip(1));
-    let ends = pairs.filter(|(from, _)| from.0 < most && from.1 < 1.1).map(end);
-    points.first().copied().into_iter().chain(ends).collect()
 }

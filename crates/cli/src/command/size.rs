@@ -1,28 +1,33 @@
 //! `seawall size`: which array carries a load, and which resource is exhausted first.
 
+mod cycle;
 mod require;
 
 use super::reproduce::array_of;
 use crate::catalogue;
 use crate::outputs::check_out;
 use crate::play::{now_unix_ms, stamp, write_page};
-use crate::{Answer, amount, machine, terminal};
+use crate::{Answer, amount, interrupt, machine, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::Bytes;
-use capacity::{Candidate, Need, choice, size, size_page, size_text};
-use ramp::Constants;
+use capacity::{Candidate, Need, Play, choice, played, size, size_page, size_text};
+use ramp::{Advice, Constants, PolicyNeed};
 use report::Page;
+use report::text::fit;
 use std::collections::HashSet;
+use std::io::{IsTerminal as _, Write as _, stderr};
 use std::path::{Path, PathBuf};
 use workload::plan::Device;
 
-/// Find the array that carries a load, and what gives out first
+/// Find the array that carries a load, and the resource that is exhausted first
 ///
 /// The load is that of a database: --iops operations a second of which a part are reads, the rest
 /// written in bursts; or --global-references. Prints for each array the utilisation of each
 /// resource, also with one of two controllers, and by year at a rate of growth; with --instances,
-/// one array for all compared with one for each. With --require a plan is simulated on each array
-/// with an increasing load until one of its criteria fails. Exit code 1: no array carries it.
+/// one array for all compared with one for each. These are mean values; on the array that they
+/// choose a write cycle is played in virtual time, and if it breaks a limit the next array is
+/// tried. With --require a plan is simulated on each array with an increasing load until one of its
+/// criteria fails. Exit code 1: no array carries it.
 #[derive(clap::Args)]
 #[command(group(clap::ArgGroup::new("load").args(["iops", "global_references", "require"]).required(true)))]
 #[command(override_usage = "\
@@ -43,8 +48,8 @@ pub struct Size {
     /// Number of instances
     #[arg(long, default_value_t = 1, conflicts_with = "require", value_parser = clap::value_parser!(u32).range(1..=1000))]
     instances: u32,
-    /// Percentage of a resource to keep free (not for bursts, which are limited by their time); for
-    /// a plan, how much more load it must hold
+    /// Percentage of each resource to keep free while a burst is written in the time it may take
+    /// (the time itself has no headroom); for a plan, how much more load it must hold
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(0..=95))]
     headroom: u32,
     /// Maximum mean time of a read, in milliseconds
@@ -105,6 +110,7 @@ impl Size {
         if !(1..=IOPS_MAX).contains(&iops) {
             bail!("--iops, or what --global-references are: must be from 1 to {IOPS_MAX}, got {iops}");
         }
+        self.used_space.map_or(Ok(()), |used| must_have_a_floor(iops, used))?;
         let iops = iops as f64;
         let free = f64::from(self.headroom) / 100.0;
         let need = Need {
@@ -119,19 +125,20 @@ impl Size {
             constants: Constants::default(),
         };
         let candidate = |(name, device, price): &Offer| {
-            Ok(Candidate { name: name.clone(), array: array_of(device)?, price: *price })
+            let array = array_of(device).map_err(|error| of_array(name, &error))?;
+            Ok(Candidate { name: name.clone(), array, price: *price })
         };
         let candidates = arrays.iter().map(candidate).collect::<Result<Vec<_>>>()?;
-        let sized = size(&need, &candidates);
+        let mut sized = size(&need, &candidates);
+        let stop = interrupt::watch()?;
+        played(&need, &candidates, &mut sized, |play: Play| {
+            let _shown = Shown::new(&format!("playing a write cycle on {}", play.name));
+            cycle::play(&need, &play, &stop).with_context(|| format!("--array {}", play.name))
+        })?;
         terminal::print(&size_text(&need, &sized));
-        if let Some(space) = self.used_space {
-            let tb = space.0 as f64 / 1e12;
-            let each = iops / tb;
-            terminal::line(&format!("\nfloor     {each:.0} IOPS/TB on {tb:.3} TB used, for each instance"));
-        }
         let page = write(&self.out, size_page(&need, &sized))?;
         terminal::line(&format!("\npage      {}", page.display()));
-        Ok(if choice(&sized).is_some() { Answer::Yes } else { Answer::No })
+        Ok(if choice(&need, &sized).is_some() { Answer::Yes } else { Answer::No })
     }
 
     /// Name, device and price of each array, with all variations.
@@ -180,7 +187,7 @@ impl Size {
                 },
                 None => (given.as_str(), None),
             };
-            Ok((name.to_string(), catalogue::device("--array", name)?, price))
+            Ok((name.to_string(), catalogue::array("--array", name)?, price))
         };
         if self.arrays.is_empty() {
             let all = catalogue::names();
@@ -191,6 +198,43 @@ impl Size {
                 .collect();
         }
         self.arrays.iter().map(one).collect()
+    }
+}
+
+/// The error with the name of the array that it is about.
+fn of_array(name: &str, error: &anyhow::Error) -> anyhow::Error {
+    let said = format!("{error:#}");
+    anyhow!("--array {name}: {}", said.strip_prefix("--array: ").unwrap_or(&said))
+}
+
+/// Refuses what `seawall advise` refuses: a space of which no policy's floor is enough.
+fn must_have_a_floor(iops: u64, used: Bytes) -> Result<()> {
+    let constants = Constants::default();
+    let advice = Advice::on(PolicyNeed { iops, used, cycle_limit: constants.cycle_limit(), volumes: 1 })?;
+    for line in advice.safe.commands("policy", "svm", None) {
+        ontap::parse(&line).with_context(|| format!("--used-space: too small for {iops} IOPS; the line {line:?}"))?;
+    }
+    Ok(())
+}
+
+/// A line on the terminal's standard error for as long as something takes.
+struct Shown {
+    columns: usize,
+}
+
+impl Shown {
+    fn new(text: &str) -> Shown {
+        let is_terminal = stderr().is_terminal();
+        let text = fit(text, 79);
+        // A terminal that is gone is no reason to stop.
+        let _ = if is_terminal { write!(stderr(), "{text}\r") } else { Ok(()) };
+        Shown { columns: if is_terminal { text.chars().count() } else { 0 } }
+    }
+}
+
+impl Drop for Shown {
+    fn drop(&mut self) {
+        let _ = if self.columns > 0 { write!(stderr(), "{:1$}\r", "", self.columns) } else { Ok(()) };
     }
 }
 

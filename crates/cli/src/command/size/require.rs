@@ -1,15 +1,15 @@
 //! `seawall size --require`: a plan simulated on each array with an increasing load.
 
-use super::{Offer, write};
+use super::{Offer, Shown, write};
 use crate::{Answer, play, terminal};
 use anyhow::{Context as _, Result, bail};
-use capacity::cheapest;
+use capacity::{cheapest, money};
 use report::Page;
 use report::section::{Group, Table, TableRow, Tables};
-use report::text::{fit, thousands, wrap};
+use report::text::{fit, wrap};
 use stats::{Outcome, Verdict};
 use std::path::Path;
-use workload::plan::Device;
+use workload::plan::{DatabasePlan, Device, HostsPlan};
 
 /// The steps of the load, as the percentage that stays free at the plan's own load: up to 8 times
 /// that load. They do not depend on the required headroom, so that a plan and an array have one
@@ -28,7 +28,7 @@ struct Held {
     /// The factor of the load up to which every step held; `None` if the plan's own load did not
     /// hold.
     times: Option<f64>,
-    /// What failed at the next of [`STEPS`]; `None` if all held.
+    /// What did not hold at the next of [`STEPS`]; none where all that were played held.
     why: Option<Verdict>,
 }
 
@@ -47,6 +47,7 @@ impl Held {
 /// with `free` percent to spare: at each of [`STEPS`] up to the first one that leaves as much.
 pub fn run(plan: &Path, arrays: &[Offer], free: u32, out: &Path) -> Result<Answer> {
     let text = std::fs::read_to_string(plan).with_context(|| format!("--require {}", plan.display()))?;
+    must_be_of_workloads(&text, plan)?;
     let file = plan.display().to_string();
     let Some(step) = STEPS.into_iter().find(|step| *step >= f64::from(free)) else {
         let most = STEPS[STEPS.len() - 1];
@@ -57,9 +58,15 @@ pub fn run(plan: &Path, arrays: &[Offer], free: u32, out: &Path) -> Result<Answe
         );
     };
     let needed = times_of(step);
+    // The cheapest of those that carry it is chosen, however much more each would carry.
+    let all_priced = arrays.iter().all(|(_, _, price)| price.is_some());
+    let last = if all_priced { step } else { STEPS[STEPS.len() - 1] };
     let mut found = Vec::new();
     for (name, device, price) in arrays {
-        let (times, why) = most(|times| broken(&text, &file, device, times))?;
+        let (times, why) = most(last, |times| {
+            let _shown = Shown::new(&format!("{name}: playing {times:.2} times the load"));
+            broken(&text, &file, device, times)
+        })?;
         let held = Held { name: name.clone(), price: *price, times, why };
         if found.is_empty() {
             terminal::line(&format!("{:<20} {:>10}  what does not hold beyond it", "array", "times load"));
@@ -80,7 +87,22 @@ pub fn run(plan: &Path, arrays: &[Offer], free: u32, out: &Path) -> Result<Answe
     Ok(if chosen.is_some() { Answer::Yes } else { Answer::No })
 }
 
-/// The first criterion of the plan that fails at `times` its load.
+/// Refuses in one line what has a load of another kind.
+fn must_be_of_workloads(text: &str, plan: &Path) -> Result<()> {
+    let kinds = [
+        (HostsPlan::is_meant(text), "a plan of hosts"),
+        (DatabasePlan::is_meant(text), "a plan of a database"),
+        (tiers::List::is_meant(text), "a list of storage tiers"),
+    ];
+    match kinds.into_iter().find(|(is_meant, _)| *is_meant) {
+        Some((_, kind)) => {
+            bail!("--require {}: is {kind}; name a plan with [[workload]] and [[criterion]] tables", plan.display())
+        }
+        None => Ok(()),
+    }
+}
+
+/// The first criterion of the plan that does not hold at so many times its load.
 fn broken(text: &str, file: &str, device: &Device, times: f64) -> Result<Option<Verdict>> {
     let recording = play::quietly(text, file, Some(device), times)?;
     if recording.verdicts.is_empty() {
@@ -89,11 +111,11 @@ fn broken(text: &str, file: &str, device: &Device, times: f64) -> Result<Option<
     Ok(recording.verdicts.into_iter().find(|verdict| verdict.outcome != Outcome::Pass))
 }
 
-/// The last of the [`STEPS`] up to which a plan holds, and what fails at the next one. Loads beyond
-/// a failed one are not tried, because they may hold by chance.
-fn most<T>(mut broken: impl FnMut(f64) -> Result<Option<T>>) -> Result<(Option<f64>, Option<T>)> {
+/// Up to which of [`STEPS`], of those up to `last`, a plan holds at each, and what does not hold at
+/// the next. What happens beyond a load that failed is not asked: a larger one may hold by chance.
+fn most<T>(last: f64, mut broken: impl FnMut(f64) -> Result<Option<T>>) -> Result<(Option<f64>, Option<T>)> {
     let mut held = None;
-    for times in STEPS.map(times_of) {
+    for times in STEPS.into_iter().filter(|step| *step <= last).map(times_of) {
         let why = broken(times)?;
         if why.is_some() {
             return Ok((held, why));
@@ -107,7 +129,7 @@ fn says(chosen: Option<&Held>, step: f64) -> String {
     let asked = format!("{:.2} times its load, which leaves {step} % free", times_of(step));
     match chosen {
         Some(held) => {
-            let price = held.price.map_or(String::new(), |price| format!(" for {}", thousands(price.round() as u64)));
+            let price = held.price.map_or(String::new(), |price| format!(" for {}", money(price)));
             format!("{} carries it{price}: it held at each step up to {asked}.", held.name)
         }
         None => format!("No array of these carries it: none held at each step up to {asked}."),
@@ -125,7 +147,7 @@ fn page(file: &str, says: &str, found: &[Held], needed: f64) -> Page {
         cells: vec![
             held.times().into(),
             if held.times.is_some_and(|times| times >= needed) { "yes" } else { "no" }.into(),
-            held.price.map_or("–".into(), |price| thousands(price.round() as u64)).into(),
+            held.price.map_or("–".into(), money).into(),
         ],
     };
     page.add(Tables {
@@ -148,10 +170,16 @@ mod tests {
     /// failed one do not count.
     #[test]
     fn the_first_step_that_fails_is_the_limit() {
-        let of = |fails: fn(f64) -> bool| most(|times| Ok(fails(times).then_some(times))).unwrap();
+        let of = |fails: fn(f64) -> bool| most(87.5, |times| Ok(fails(times).then_some(times))).unwrap();
         let (held, why) = of(|times| (1.05..1.2).contains(&times));
         assert_eq!((held, why.map(|times| (100.0 * times).round())), (Some(1.0), Some(111.0)));
         assert_eq!(of(|_| true), (None, Some(1.0)));
         assert_eq!(of(|_| false), (Some(8.0), None));
+        let mut asked = Vec::new();
+        let held = most::<f64>(30.0, |times| {
+            asked.push((100.0 * times).round());
+            Ok(None)
+        });
+        assert_eq!((held.unwrap().0.map(|times| (100.0 * times).round()), asked.len()), (Some(143.0), 4));
     }
 }
