@@ -1,7 +1,7 @@
 //! The result of sizing, as text and as a page.
 
 use super::{
-    Need, Sized, Standing, WRITE_CYCLE, Year, choice, milliseconds_of, money, percent, seconds, silo_choice,
+    Need, Played, Sized, Standing, WRITE_CYCLE, Year, choice, milliseconds_of, money, percent, seconds, silo_choice,
     whole_percent,
 };
 use ramp::{Advice, PolicyNeed, space};
@@ -65,12 +65,8 @@ fn chosen(need: &Need, one: &Sized) -> Vec<String> {
     }
     let longest = need.constants.cycle_limit().as_secs_f64();
     lines.extend(one.played.map(|played| {
-        format!(
-            "As played, a burst takes {} s of {longest:.0}, a read {} ms and a small write {} ms.",
-            played.burst.map_or("–".into(), seconds),
-            milliseconds_of(played.read),
-            milliseconds_of(played.write),
-        )
+        let [burst, read, write] = as_text(&played);
+        format!("As played, a burst takes {burst} s of {longest:.0}, a read {read} ms and a small write {write} ms.")
     }));
     if !one.by_play {
         lines.push(format!("By means bursts take {longest:.0} s at {} IOPS.", at(one.all.cycle_at)));
@@ -124,15 +120,18 @@ fn silos(need: &Need, sized: &[Sized]) -> String {
     }
 }
 
+/// Burst, read and write of what was played. A burst that did not end has no time, and one that did
+/// not come to its small writes has none of these.
+fn as_text(played: &Played) -> [String; 3] {
+    let write = if played.write > 0.0 { milliseconds_of(played.write) } else { "–".into() };
+    [played.burst.map_or("–".into(), seconds), milliseconds_of(played.read), write]
+}
+
 /// The remarks on an array: what was played, and why it does not carry the load.
 fn remarks(one: &Sized) -> Vec<String> {
     let played = one.played.map(|played| {
-        format!(
-            "played: burst {} s, read {} ms, write {} ms",
-            played.burst.map_or("–".into(), seconds),
-            milliseconds_of(played.read),
-            milliseconds_of(played.write)
-        )
+        let [burst, read, write] = as_text(&played);
+        format!("played: burst {burst} s, read {read} ms, write {write} ms")
     });
     played.into_iter().chain(one.why_not.iter().map(|why| format!("no: {why}"))).collect()
 }
@@ -140,7 +139,8 @@ fn remarks(one: &Sized) -> Vec<String> {
 /// The cells of an array behind its name; what means do not decide has none of theirs.
 fn cells(one: &Sized) -> [String; 7] {
     if one.by_play {
-        return ["played", "–", "–", "–", "–", "–", "–"].map(String::from);
+        let judged = if one.played.is_some() { "played" } else { "–" };
+        return [judged, "–", "–", "–", "–", "–", "–"].map(String::from);
     }
     [
         one.all.limit.clone(),
@@ -284,10 +284,8 @@ pub fn size_page(need: &Need, sized: &[Sized]) -> Page {
 /// The arrays on which write cycles were played.
 fn as_played(sized: &[Sized]) -> Option<Tables> {
     let row = |one: &Sized| {
-        let played = one.played?;
-        let cells =
-            [played.burst.map_or("–".into(), seconds), milliseconds_of(played.read), milliseconds_of(played.write)];
-        Some(TableRow { name: one.name.clone(), cells: cells.map(TableCell::from).to_vec(), ..TableRow::default() })
+        let cells = as_text(&one.played?).map(TableCell::from).to_vec();
+        Some(TableRow { name: one.name.clone(), cells, ..TableRow::default() })
     };
     let rows: Vec<TableRow> = sized.iter().filter_map(row).collect();
     let columns = ["array", "burst s", "read ms", "write ms"].map(String::from).to_vec();

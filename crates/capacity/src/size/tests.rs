@@ -203,6 +203,9 @@ fn what_does_not_hold_as_played_is_not_chosen() {
         let page = size_page(&need, &sized).render();
         assert!(choice(&need, &sized).is_none() && page.contains("No array of these carries 10,000 IOPS."));
     }
+    let (sized, _) = by_play(&need, &all[..1], |_| Played { burst: None, write: 0.0, ..HOLDS });
+    let text = size_text(&need, &sized);
+    assert!(text.contains("  played: burst – s, read 1.00 ms, write – ms\n"), "{text}");
 }
 
 /// 10 000 IOPS that grow by a quarter: means let the third year pass (19 531 of 23 172 are within
