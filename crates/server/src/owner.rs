@@ -1,5 +1,4 @@
-//! The thread that owns a pool's data path: its ring, its sessions, the gate and the volumes. No
-//! lock, no hop.
+//! The thread of a pool's data path, with its ring, sessions, gate and volumes: no lock, no hop.
 //!
 //! ```text
 //!   loop:  what the ring brought · orders · sessions parse and submit · gate.poll · replies
@@ -234,13 +233,14 @@ impl Owner {
             Wakeup::External | Wakeup::Idle if awake.is_some() || self.has_deadlines() => awake.unwrap_or(next_look),
             Wakeup::External | Wakeup::Idle => return self.io.rest(None),
         };
+        let due = awake::due(until, now, || self.io.now());
         let now = match is_send_awaited {
             _ if awake.is_some() => self.wait_awake(now, until),
             true => self.io.turn(Some(until)),
             false if let Some(held) = self.held(now) => self.io.hold(held.min(until)),
             false => self.io.rest(Some(until)),
         };
-        self.stalled += now.since(until).saturating_sub(self.tolerance);
+        self.stalled += now.since(due).saturating_sub(self.tolerance);
         now
     }
 

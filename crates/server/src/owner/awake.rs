@@ -21,6 +21,13 @@ pub(super) const NEAR: Span = Span::from_micros(200);
 /// Requests in ping-pong before it busy-polls, so that a short exchange costs nothing.
 pub(super) const ROUNDS: u32 = 8;
 
+/// When the thread should wake up at the latest, if it waits until `until` in a turn that began at
+/// `began`. A time that had passed before the turn began is the time of the wait itself, which
+/// `clock` tells: the thread did not oversleep by what it was behind before.
+pub(super) fn due(until: Time, began: Time, clock: impl FnOnce() -> Time) -> Time {
+    if until > began { until } else { clock() }
+}
+
 /// Tracks whether a client is in ping-pong, and how long the thread has busy-polled for it.
 #[derive(Debug, Default)]
 pub(super) struct Awake {
@@ -97,6 +104,16 @@ mod tests {
     /// Notes completions while others are outstanding.
     fn ended(awake: &mut Awake, at: u64, ended: usize, others: u64) {
         awake.ended(us(at), ended, others, || Span::ZERO);
+    }
+
+    /// Twenty turns of 2 ms, each behind a deadline that passed 100 ms ago: no turn is late by more
+    /// than its own wait of 1 ms.
+    #[test]
+    fn being_behind_is_not_oversleeping() {
+        let late = |until: u64, began: u64| us(began + 2000).since(due(us(until), us(began), || us(began + 1000)));
+        let turns = (0..20).map(|turn| late(100_000 + 2000 * turn, 200_000 + 2000 * turn));
+        assert_eq!(turns.fold(Span::ZERO, |sum, late| sum + late), Span::from_millis(20));
+        assert_eq!(late(200_500, 200_000), Span::from_micros(1500), "the deadline was still to come");
     }
 
     #[test]
