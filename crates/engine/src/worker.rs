@@ -192,10 +192,11 @@ impl Actor for Worker {
 }
 
 impl Running {
-    /// Requests of an open loop that are due but not submitted; `None` for a closed loop.
+    /// Requests of an open loop that were due before now and are not submitted; `None` for a closed
+    /// loop. One that is due exactly now belongs to the next second.
     fn overdue(&self, now: Time) -> Option<u64> {
         let waiting = u64::from(self.held.is_some()) + u64::from(self.starved.is_some());
-        self.lane.stream.is_scheduled().then(|| self.lane.stream.overdue(now) + waiting)
+        self.lane.stream.is_scheduled().then(|| self.lane.stream.overdue(now - block::Span::from_nanos(1)) + waiting)
     }
 
     fn take(&mut self, now: Time, completions: &mut Vec<Completion>, tape: &mut Tape) {
