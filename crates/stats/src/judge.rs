@@ -6,6 +6,7 @@
 
 mod bounds;
 mod figure;
+mod floor;
 mod held;
 mod hits;
 mod shared;
@@ -54,7 +55,7 @@ impl Criterion {
                 let (names, part_of) = (names(workloads), percent(*part));
                 let asked =
                     format!("{names} {get} {part_of} of {whose} floor in every second of {phase} but its first");
-                (asked, floor_held(recording, workloads, phase, *part))
+                (asked, floor::held(recording, workloads, phase, *part))
             }
             Criterion::ResponseWithin { workloads, phase, percentile, at_most } => {
                 let part = part_of_requests(*percentile);
@@ -224,52 +225,6 @@ fn was_less(recording: &Recording, workloads: &[String], baseline: &str, part: f
     Ok(busy.then(|| format!("in {baseline} a processor was busy, so it is not the storage that is measured")))
 }
 
-fn floor_held(recording: &Recording, workloads: &[String], phase: &str, part: f64) -> Answer {
-    let (index, phase) = phase_named(recording, phase)?;
-    let records = find_all(recording, workloads)?;
-    let floors = records
-        .iter()
-        .map(|record| floor_of(recording, record, index).ok_or_else(|| format!("{} has no floor in IOPS", record.name)))
-        .collect::<Result<Vec<u64>, _>>()?;
-    let needed: u64 = floors.iter().sum();
-    let first = records.first().ok_or("no workload is named")?;
-    // The first second is not judged, nor is a rest that is too short for a rate.
-    let long = |(_, interval): &(usize, &Interval)| interval.length >= SHORTEST;
-    let seconds: Vec<usize> = intervals(first, phase).enumerate().skip(1).filter(long).map(|(n, _)| n).collect();
-    let (mut judged, mut excluded, mut missing, mut worst) = (0usize, 0usize, 0.0, (f64::INFINITY, String::new()));
-    for &second in &seconds {
-        let at = |w: &WorkloadRecord| intervals(w, phase).nth(second).map_or(0.0, |interval| interval.iops());
-        // If the backend completed less than the sum of the floors, they could not be met.
-        if recording.workloads.iter().map(at).sum::<f64>() < needed as f64 {
-            excluded += 1;
-            continue;
-        }
-        judged += 1;
-        let mut least = part;
-        for (record, &floor) in records.iter().zip(&floors) {
-            let got = at(record) / floor.max(1) as f64;
-            least = least.min(got);
-            if got < worst.0 {
-                worst = (got, format!("{} got {:.0} of {floor} IOPS in its worst second", record.name, at(record)));
-            }
-        }
-        missing += part - least;
-    }
-    if judged == 0 || excluded as f64 > EXCLUDED_LIMIT * seconds.len() as f64 {
-        return Err(format!("in {excluded} of {} seconds the backend did less than the sum of floors", seconds.len()));
-    }
-    let unit = if judged == 1 { "second" } else { "seconds" };
-    let share = told(100.0 * worst.0, &[100.0 * part], 1);
-    let because = format!("{} ({share} %); {judged} {unit} judged, {excluded} excluded", worst.1);
-    if worst.0 >= part {
-        return Ok((Outcome::Pass, because, in_percent(worst.0, part)));
-    }
-    match stalled_for(phase, missing) {
-        Some(why) => Err(format!("{because}; but {why}")),
-        None => Ok((Outcome::Fail, because, in_percent(worst.0, part))),
-    }
-}
-
 /// Why work of this many seconds may be missing in a phase: the server did not get the processor
 /// for that long.
 fn stalled_for(phase: &Phase, missing_seconds: f64) -> Option<String> {
@@ -289,17 +244,10 @@ fn is_device_slower(recording: &Recording, workloads: &[String], phase: &str, ba
     Ok(records.iter().any(|record| mean(record, now) >= mean(record, before)))
 }
 
-/// The floor in IOPS in force for a workload's object, or for an object that contains it.
-fn floor_of(recording: &Recording, record: &WorkloadRecord, phase: usize) -> Option<u64> {
-    let on_path = |object: &&ObjectRecord| {
-        // If the workload has several objects, as in `a, b`, any of them counts.
-        let over = |used: &str| {
-            used == object.path || used.strip_prefix(&object.path).is_some_and(|rest| rest.starts_with('/'))
-        };
-        record.object.split(", ").any(over)
-    };
-    let floors = recording.objects.iter().filter(on_path).filter_map(|o| o.limits.get(phase)?.floor_iops);
-    floors.max()
+/// Whether an object is what a workload uses, or contains it.
+fn is_over(object: &str, used: &str) -> bool {
+    let rest = used.strip_prefix(object);
+    rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || rest.starts_with(":/"))
 }
 
 struct Share {

@@ -1,5 +1,6 @@
 //! Every possible outcome of a criterion, on runs of two phases of five seconds.
 
+mod floor;
 mod shared;
 
 use super::*;
@@ -345,7 +346,7 @@ fn names_that_the_run_does_not_have_are_told() {
     assert_eq!(because("b", "later", "before"), "the run did not reach the phase later");
     assert_eq!(because("a", "after", "before"), "a did nothing in before");
     let floor = Criterion::FloorHeld { workloads: vec!["a".into()], phase: "after".into(), part: 0.99 };
-    assert_eq!(floor.judge(&run([[7000; 2]; 2])).because, "a has no floor in IOPS");
+    assert_eq!(floor.judge(&run([[7000; 2]; 2])).because, "a has no floor in IOPS or MB/s");
     let nobody = Criterion::FloorHeld { workloads: vec![], phase: "after".into(), part: 0.99 };
     assert_eq!(nobody.judge(&run([[7000; 2]; 2])).outcome, Outcome::CannotSay);
 }
