@@ -4,6 +4,7 @@ use super::figure::told;
 use super::{Answer, intervals, measured, phase_named, stalled_for, time};
 use crate::criterion::Outcome;
 use crate::recording::{HeldBy, LimitsInForce, ObjectRecord, Phase, Recording};
+use block::Span;
 
 /// Whether the members of every shared limit of a phase together reached it. A limit that passed
 /// nothing and held nothing back had no members at work and is skipped.
@@ -39,10 +40,12 @@ impl Shared<'_> {
         passed.is_none_or(|peak| peak.mean_ops > 0.0) || self.holds(recording, ran)
     }
 
-    /// Whether it held anything back, or may have: not every second names the limit.
+    /// Whether it held anything back in the seconds that are judged, or may have: not every second
+    /// names the limit.
     fn holds(&self, recording: &Recording, ran: &Phase) -> bool {
         let here = |at: Option<u32>| at.is_none_or(|at| at as usize == self.at);
-        let mut seconds = recording.workloads.iter().flat_map(|workload| intervals(workload, ran));
+        let seconds = recording.workloads.iter().flat_map(|workload| intervals(workload, ran));
+        let mut seconds = seconds.filter(|second| second.start >= judged_from(ran));
         seconds.any(|second| match second.held_by {
             HeldBy::SharedIops | HeldBy::SharedThroughput => here(second.held_at),
             HeldBy::Stalled => true,
@@ -52,7 +55,7 @@ impl Shared<'_> {
 
     fn sum(&self, recording: &Recording, ran: &Phase, tolerance: f64) -> Answer {
         let (path, limits) = (&self.object.path, self.limits);
-        let from = ran.start + crate::SETTLE.min(ran.length() / 2);
+        let from = judged_from(ran);
         let peak = self.object.trace.peak(time(from), time(ran.end));
         let peak = peak.ok_or("no whole second of the phase is left behind its first")?;
         let iops = limits.ceiling_iops.map(|limit| ("IOPS", peak.mean_ops, limit));
@@ -78,4 +81,9 @@ impl Shared<'_> {
         }
         Ok((Outcome::Fail, because, figure))
     }
+}
+
+/// Where the judged part of a phase begins: its first second is left out.
+fn judged_from(ran: &Phase) -> Span {
+    ran.start + crate::SETTLE.min(ran.length() / 2)
 }

@@ -73,3 +73,19 @@ fn a_shared_sum_that_the_processor_cut_short_cannot_be_judged() {
     assert_eq!(judge(31, 310).outcome, Outcome::Fail, "a stall gives nobody more");
     assert_eq!(judge(30, 310).outcome, Outcome::Pass, "what held in spite of it held");
 }
+
+/// In the first second of a phase the queues of the one before drain through the limit.
+#[test]
+fn a_limit_that_held_only_in_the_first_second_was_not_asked_for() {
+    let criterion = Criterion::SharedSum { phase: "after".into(), tolerance: 0.01 };
+    let judge = |second: usize| {
+        let per_bin = |bin| if (500..600).contains(&bin) { 30 } else { 0 };
+        let mut recording = limited(run([[0; 2]; 2]), "g", true, ceiling(3000), per_bin);
+        recording.workloads[0].intervals[second].held_by = HeldBy::SharedIops;
+        criterion.judge(&recording)
+    };
+    let first = judge(5);
+    assert_eq!(first.outcome, Outcome::CannotSay);
+    assert!(first.because.ends_with("its members did not ask for more"), "{first:?}");
+    assert_eq!(judge(6).outcome, Outcome::Fail);
+}
