@@ -1,6 +1,7 @@
 //! Every possible outcome of a criterion, on runs of two phases of five seconds.
 
 mod floor;
+mod held;
 mod shared;
 
 use super::*;
