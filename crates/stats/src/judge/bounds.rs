@@ -5,6 +5,7 @@ use super::{Answer, find_all, intervals, is_silent, measured, mostly_held_by_cpu
 use crate::SETTLE;
 use crate::criterion::{Measured, Outcome, Rate};
 use crate::recording::{HeldBy, Interval, Phase, Recording, Tally, WorkloadRecord};
+use crate::run::Class;
 use block::Span;
 
 /// Whether `percentile` percent of each workload's requests were answered within `at_most`.
@@ -94,6 +95,15 @@ impl Had<'_> {
         measured(self.got, self.asked, self.unit)
     }
 
+    /// Flushes a second, if it made any.
+    fn flushes(&self, recording: &Recording, phase: &str) -> Result<Option<f64>, String> {
+        let index = phase_named(recording, phase)?.0;
+        let Some(tally) = self.record.tallies.get(index) else { return Ok(None) };
+        let flushes = tally.parts.iter().find(|part| part.class == Class::FLUSH);
+        let count = flushes.map_or(0, |part| part.response.count());
+        Ok((count > 0).then(|| count as f64 / tally.length.as_secs_f64().max(1e-9)))
+    }
+
     /// The answer if the rate was too low: a failure, unless something other than the storage may
     /// be the reason.
     fn too_little(&self, recording: &Recording, phase: &str, because: String) -> Answer {
@@ -103,7 +113,13 @@ impl Had<'_> {
         let seconds = || intervals(self.record, ran).filter(|second| second.start >= whole);
         let is_content = |second: &&Interval| second.held_by == HeldBy::Pace || is_silent(second);
         if 2 * seconds().filter(is_content).count() > seconds().count() {
-            return Err(format!("{because}; it did not ask for more"));
+            let Some(flushes) = self.flushes(recording, phase)? else {
+                return Err(format!("{because}; it did not ask for more"));
+            };
+            return Err(format!(
+                "{because} and {flushes:.0} flushes a second, which its pace counts as requests and IOPS do not; it did \
+                 not ask for more"
+            ));
         }
         let missing = (1.0 - self.got / self.asked) * ran.length().as_secs_f64();
         if let Some(why) = doubt(recording, &self.record.name, phase, ran, missing)? {
