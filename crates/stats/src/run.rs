@@ -27,6 +27,7 @@ mod recording;
 mod second;
 mod series;
 mod tapes;
+mod times;
 mod together;
 
 pub use class::{Class, Kind};
@@ -36,10 +37,10 @@ pub use minute::{Coarse, Minute};
 pub use partition::PartitionRecord;
 pub use second::{Second, Served};
 pub use tapes::Taped;
+use times::to_four_digits;
+pub use times::{Spread, Times};
 
-use crate::{
-    CycleRecord, FloorFared, HeldBy, Histogram, Machine, ObjectRecord, Origin, Scale, Summary, Verdict, Waits,
-};
+use crate::{CycleRecord, FloorFared, HeldBy, Histogram, Machine, ObjectRecord, Origin, Scale, Verdict, Waits};
 use block::Span;
 
 /// One whole run.
@@ -308,69 +309,6 @@ pub struct Slice {
     pub outstanding: Option<u32>,
 }
 
-/// Latencies of the requests of a slice.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Times {
-    /// Number of requests; above zero.
-    pub count: u64,
-    /// Their mean.
-    pub mean: Span,
-    /// Percentiles, if a histogram was kept for so short a time.
-    pub spread: Option<Spread>,
-    /// The longest.
-    pub max: Option<Span>,
-}
-
-/// The percentiles of a slice.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Spread {
-    /// The median.
-    pub p50: Span,
-    /// The 99th percentile.
-    pub p99: Span,
-    /// The 99.9th percentile.
-    pub p999: Span,
-}
-
-impl Times {
-    /// Times from a summary; `None` if it is empty. A summary with a mean but no maximum has no
-    /// percentiles.
-    pub fn of(summary: &Summary) -> Option<Times> {
-        let Summary { count, mean, p50, p99, p999, max } = *summary;
-        let known = [p50, p99, p999, max] != [Span::ZERO; 4] || mean == Span::ZERO;
-        let spread = known.then_some(Spread { p50, p99, p999 });
-        (count > 0).then(|| Times { count, mean, spread, max: known.then_some(max) }.rounded())
-    }
-
-    /// Rounds mean and maximum to four digits, a relative error of half a thousandth. A second's
-    /// figures are no more exact, and the noise in further digits would be most of the storage of a
-    /// long run.
-    #[must_use]
-    pub fn rounded(self) -> Times {
-        Times { mean: to_four_digits(self.mean), max: self.max.map(to_four_digits), ..self }
-    }
-
-    /// Times from a sum over `count` requests; `None` if there are none.
-    pub fn of_sum(count: u64, sum: Span, max: Option<Span>) -> Option<Times> {
-        (count > 0).then(|| Times { count, mean: sum / count, spread: None, max }.rounded())
-    }
-
-    /// The median, if percentiles are known.
-    pub fn p50(&self) -> Option<Span> {
-        self.spread.map(|spread| spread.p50)
-    }
-
-    /// The 99th percentile, if percentiles are known.
-    pub fn p99(&self) -> Option<Span> {
-        self.spread.map(|spread| spread.p99)
-    }
-
-    /// The 99.9th percentile, if percentiles are known.
-    pub fn p999(&self) -> Option<Span> {
-        self.spread.map(|spread| spread.p999)
-    }
-}
-
 /// Statistics of a QoS gate for an actor over time.
 #[derive(Clone, Debug, PartialEq)]
 pub struct GateSeries {
@@ -490,11 +428,4 @@ impl From<&str> for Value {
     fn from(word: &str) -> Value {
         Value::Word(word.into())
     }
-}
-
-/// Rounds to four digits, within half a thousandth.
-fn to_four_digits(span: Span) -> Span {
-    let ns = span.as_nanos();
-    let last = 10u64.pow(ns.checked_ilog10().unwrap_or(0).saturating_sub(3));
-    Span::from_nanos(ns.saturating_add(last / 2) / last * last)
 }

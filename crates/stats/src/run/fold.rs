@@ -67,7 +67,8 @@ impl Series {
             let to = at + slices[at..end].partition_point(|slice| slice.start < next);
             if let Some(whole) = slices[at..to].iter().copied().reduce(|whole, slice| whole.then(&slice)) {
                 let known = minutes[minute].spread();
-                let response = whole.response.map(|times| super::Times { spread: known.or(times.spread), ..times });
+                let response =
+                    whole.response.map(|times| super::Times { spread: known.or(times.spread), ..times }.rounded());
                 slices[folded] = Slice { response, ..whole };
                 folded += 1;
             }
