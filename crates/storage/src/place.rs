@@ -192,11 +192,11 @@ impl std::fmt::Display for Place {
         match self {
             Place::Path(path) => write!(f, "{}", path.display()),
             Place::Nbd { uri, .. } | Place::Nfs { uri, .. } => f.write_str(uri),
-            Place::Nothing(size) => write!(f, "null:{}", size.0),
+            Place::Nothing(size) => write!(f, "null:{}", written(*size)),
             Place::Joined { members, stripe } => {
                 match stripe {
                     None => f.write_str("concat:")?,
-                    Some(stripe) => write!(f, "striped:{}:", stripe.0)?,
+                    Some(stripe) => write!(f, "striped:{}:", written(*stripe))?,
                 }
                 for (number, member) in members.iter().enumerate() {
                     write!(f, "{}{member}", if number > 0 { "," } else { "" })?;
@@ -205,6 +205,13 @@ impl std::fmt::Display for Place {
             }
         }
     }
+}
+
+/// A size as it can be given: exact, in the largest unit of which it is a whole number.
+fn written(size: Bytes) -> String {
+    let units = [(40, "TiB"), (30, "GiB"), (20, "MiB"), (10, "KiB")];
+    let whole = units.into_iter().find(|(shift, _)| size.0 > 0 && size.0.trailing_zeros() >= *shift);
+    whole.map_or_else(|| size.0.to_string(), |(shift, unit)| format!("{}{unit}", size.0 >> shift))
 }
 
 /// Whether it is the scheme of a URI. A path that looks like one can be written with `./`.
@@ -231,6 +238,9 @@ mod tests {
     fn places_are_told_apart_by_how_they_are_written() {
         assert_eq!(Place::parse("/dev/vdb"), Ok(Place::Path("/dev/vdb".into())));
         assert_eq!(Place::parse("null:1GiB"), Ok(Place::Nothing(Bytes::gib(1))));
+        for name in ["null:1GiB", "null:1500MiB", "null:513", "striped:64KiB:null:1GiB,/dev/vdc"] {
+            assert_eq!(Place::parse(name).unwrap().to_string(), name, "sizes are named as they can be given");
+        }
         let uri = "nbd+unix:///a?socket=s";
         let nbd = Place::parse(uri).unwrap();
         let Place::Nbd { export, .. } = &nbd else { panic!("{nbd:?}") };
