@@ -326,7 +326,8 @@ pub enum FloorFared {
     NotSet,
     /// Its owner got at least the floor, or everything it asked for.
     Met,
-    /// Missed: its owner keeps too few requests outstanding, and needs this many.
+    /// Missed: its owner keeps too few requests at the server, and needs this many on average. A
+    /// client's depth has to be larger, because some of its requests are always on the way.
     NeedsOutstanding(u64),
     /// Missed: the sum of the floors exceeds what the backend can do, so each is scaled to this
     /// many thousandths.
@@ -433,7 +434,7 @@ impl std::fmt::Display for FloorFared {
         match self {
             FloorFared::NotSet => f.pad("no floor"),
             FloorFared::Met => f.pad("met"),
-            FloorFared::NeedsOutstanding(number) => f.pad(&format!("needs {number} outstanding requests")),
+            FloorFared::NeedsOutstanding(number) => f.pad(&format!("needs {number} requests at the server at all times")),
             FloorFared::Overcommitted(thousandths) => {
                 f.pad(&format!("more than the storage can do, all floors held at {} %", thousandths / 10))
             }

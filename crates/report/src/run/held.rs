@@ -122,6 +122,6 @@ mod tests {
         assert_eq!(svg.matches("class=\"cause by-ceiling\"").count(), 2, "{svg}");
         assert_eq!((svg.matches("cause by-disk").count(), svg.matches("class=\"missed\"").count()), (1, 1));
         assert!(svg.contains("0–2 s: ceiling of vol1 (IOPS)"), "{svg}");
-        assert!(svg.contains("floor missed: needs 9 outstanding requests"), "{svg}");
+        assert!(svg.contains("floor missed: needs 9 requests at the server at all times"), "{svg}");
     }
 }

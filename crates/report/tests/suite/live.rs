@@ -49,7 +49,10 @@ fn no_frame_is_wider_than_asked() {
     }
     assert!(frame(80, &state).iter().any(|line| line.contains("12 operations failed")));
     for lines in [frame(80, &state), lines(80, &state)] {
-        assert!(lines.iter().any(|line| line.ends_with("floor missed: needs 1234 outstanding requests")), "{lines:?}");
+        assert!(
+            lines.iter().any(|line| line.ends_with("floor missed: needs 1234 requests at the server at all times")),
+            "{lines:?}"
+        );
     }
     assert!(frame(80, &state).concat().contains("the floors ask for 90000 IOPS"));
 }
