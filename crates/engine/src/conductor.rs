@@ -1,5 +1,8 @@
 //! Plays the phases of a plan as points, second by second, on a stage.
 
+mod cause;
+
+use self::cause::Known;
 use crate::course::{self, BIN, Managed, Scene, StageError};
 use crate::worker::WorkloadSecond;
 use block::{Span, Time};
@@ -7,8 +10,8 @@ use stats::job::Losses;
 use stats::run::{self, GateRow, Hits, Point, Run, RunActor, RunPlace, Served};
 use stats::{DispatchTrace, FloorFared, HeldBy, Histogram, SETTLE, Waits};
 use std::borrow::Cow;
+use workload::Spec;
 use workload::plan::{Phase, Plan};
-use workload::{Arrival, Spec};
 
 /// What plays a plan: the real server and its clients, or the simulator.
 pub trait Stage {
@@ -131,13 +134,6 @@ pub trait RunWatcher {
     }
 }
 
-/// At this load a processor is taken to be the bottleneck.
-const BUSY_LIMIT: f64 = 0.93;
-
-/// A workload that reaches this fraction of its configured rate is limited by that rate. Not 1,
-/// because requests near the end of a second may count in the next.
-const PACE_KEPT: f64 = 0.98;
-
 /// Plays one plan's phases on a stage, in its order of workloads.
 pub struct Conductor<'a> {
     plan: &'a Plan,
@@ -210,19 +206,28 @@ impl<'a> Conductor<'a> {
             }
         }
         let point = points - 1;
+        let nothing = Histogram::new();
         for (number, seen) in second.workloads.iter().enumerate() {
             self.losses[number].absorb(&seen.losses);
             let paths = self.paths(number);
             let server = joined(&paths, second);
             let server = server.as_deref();
-            let held_by = self.held_by(&self.plan.phases[point].specs[number], seen, server, second, length);
+            let shared = self.is_shared(number, &paths, second);
+            let (spec, idle_service) = (&self.plan.phases[point].specs[number], self.idle_service);
+            let held_by = Known { spec, seen, server, shared, second, length, idle_service }.held_by();
             let held_at = server.filter(|object| object.held_by == held_by && !object.held_at.is_empty());
             let held_at = held_at.map(|object| run.object_number(&object.held_at) as u32);
             let (point, actor, outstanding) = (point as u32, number as u32, seen.outstanding);
-            let served = server.map(|object| Served { queued: &object.queued, device: &object.device });
+            // The server's figures are those of the object. What one of several workloads had of
+            // them is not known.
+            let own = server.filter(|_| !shared);
+            let served = server.map(|object| match shared {
+                false => Served { queued: &object.queued, device: &object.device },
+                true => Served { queued: &nothing, device: &nothing },
+            });
             let at = run::Second { point, actor, start, length, outstanding, settled };
             run.add_second(&seen.tape, at, served);
-            let waits = server.map(|object| object.waits).unwrap_or_default();
+            let waits = own.map(|object| object.waits).unwrap_or_default();
             let mut floor = paths.iter().map(|path| floor_over(path, second)).max().unwrap_or_default();
             // Requests that wait for the link never reach the gate, which then sees too few.
             if matches!(floor, FloorFared::NeedsOutstanding(_))
@@ -230,7 +235,7 @@ impl<'a> Conductor<'a> {
             {
                 floor = FloorFared::LinkAbove;
             }
-            let cached = server.map(|object| object.cached).unwrap_or_default();
+            let cached = own.map(|object| object.cached).unwrap_or_default();
             run.add_gate_row(actor, GateRow { start, length, waits, held_by, held_at, floor, cached });
         }
         let shift = began.as_nanos() / BIN.as_nanos();
@@ -244,6 +249,13 @@ impl<'a> Conductor<'a> {
                 }
             }
         }
+    }
+
+    /// Whether another workload used one of the objects at `paths` in a second, too.
+    fn is_shared(&self, workload: usize, paths: &[String], second: &Second) -> bool {
+        let works = |seen: &WorkloadSecond| seen.outstanding > 0 || seen.tape.tracks().any(|track| track.ops > 0);
+        let others = second.workloads.iter().enumerate().filter(|(other, seen)| *other != workload && works(seen));
+        others.into_iter().any(|(other, _)| self.paths(other).iter().any(|path| paths.contains(path)))
     }
 
     /// Notes the connections that were lost in the last point.
@@ -266,45 +278,6 @@ impl<'a> Conductor<'a> {
                 several.iter().map(path).collect()
             }
         }
-    }
-
-    /// What limited a workload: the gate, the rate of its own plan, the link, a processor, or a
-    /// queue in the device. If none of them did, its depth: it did not ask for more.
-    fn held_by(
-        &self,
-        spec: &Spec,
-        seen: &WorkloadSecond,
-        server: Option<&ObjectSecond>,
-        second: &Second,
-        length: Span,
-    ) -> HeldBy {
-        if let Some(object) = server.filter(|object| object.held_by != HeldBy::Nothing) {
-            return object.held_by;
-        }
-        let ops: u64 = seen.tape.tracks().map(|track| track.ops).sum();
-        if ops == 0 && seen.outstanding == 0 {
-            return HeldBy::Nothing;
-        }
-        if most_asked(spec).is_some_and(|most| ops as f64 >= PACE_KEPT * most * length.as_secs_f64()) {
-            return HeldBy::Pace;
-        }
-        let service = seen.tape.merged(|track| &track.service);
-        let device = server.map_or(service.mean(), |object| object.device.mean());
-        // The link admits a request only after those before it, and only then does the gate see it.
-        let inside = server.map_or(device, |object| object.queued.mean() + device);
-        if let Some(held_by) = second.link.most().filter(|_| inside * 2 < service.mean()) {
-            return held_by;
-        }
-        if second.server_busy.max(second.client_busy) > BUSY_LIMIT {
-            return HeldBy::Cpu;
-        }
-        // Most of the service time passed outside gate and device, so a processor was short.
-        // Service time counts from the hand-over: an open loop that is behind may wait before that
-        // for any reason.
-        if inside * 2 < service.mean() && inside > Span::ZERO && device > self.idle_service * 2 {
-            return HeldBy::Cpu;
-        }
-        if device > self.idle_service * 2 { HeldBy::Disk } else { HeldBy::Depth }
     }
 }
 
@@ -397,14 +370,6 @@ fn note_stalls(run: &mut Run) {
             "phase {name}: the processor was taken from the server for {stalled} of {length}, by something else on \
              this machine"
         ));
-    }
-}
-
-/// Upper bound of the requests a second that the plan lets a workload make, if there is one.
-fn most_asked(spec: &Spec) -> Option<f64> {
-    match spec.arrival {
-        Arrival::Open { rate, .. } => Some(rate.0 as f64),
-        Arrival::Closed { .. } => spec.pace.map(|pace| pace.0 as f64 * f64::from(spec.connections)),
     }
 }
 

@@ -5,7 +5,7 @@ use crate::relation;
 use ::csv::{Terminator, WriterBuilder};
 use block::Span;
 use stats::run::Times;
-use stats::{Interval, Recording, WorkloadRecord};
+use stats::{Interval, Recording, Waits, WorkloadRecord};
 use std::io::{self, Write};
 
 /// A column: its name in the header line, and its description.
@@ -32,7 +32,8 @@ const fn column(name: &'static str, about: &'static str, value: fn(&Line<'_>) ->
 /// All columns, from left to right.
 ///
 /// Response time counts from when a request was due, service time from when it was handed over,
-/// both to its end. Waits are means over the requests of the second, from the server.
+/// both to its end. Waits are means over the requests of the second, from the server. Where several
+/// workloads use a LUN, service times and waits of each are not known, and empty.
 pub const COLUMNS: [Column; 28] = [
     column("second", "start of the interval, in seconds from the start of the first phase", |line| {
         decimal(line.interval.start.as_secs_f64())
@@ -65,12 +66,16 @@ pub const COLUMNS: [Column; 28] = [
     column("service_p99_ms", "99th percentile of the service time in ms", |line| {
         known(line.interval.service, Times::p99)
     }),
-    column("wait_ceiling_ms", "mean wait in ms, held by a ceiling", |line| millis(line.interval.waits.ceiling)),
-    column("wait_floors_ms", "mean wait in ms, for the floors of others", |line| millis(line.interval.waits.floors)),
-    column("wait_turn_ms", "mean wait in ms, for its turn or for the device to take more", |line| {
-        millis(line.interval.waits.turn)
+    column("wait_ceiling_ms", "mean wait in ms, held by a ceiling", |line| {
+        waited(line.interval, |waits| waits.ceiling)
     }),
-    column("device_ms", "mean time in the device in ms", |line| millis(line.interval.waits.device)),
+    column("wait_floors_ms", "mean wait in ms, for the floors of others", |line| {
+        waited(line.interval, |waits| waits.floors)
+    }),
+    column("wait_turn_ms", "mean wait in ms, for its turn or for the device to take more", |line| {
+        waited(line.interval, |waits| waits.turn)
+    }),
+    column("device_ms", "mean time in the device in ms", |line| waited(line.interval, |waits| waits.device)),
     column("outstanding", "requests outstanding at the end of the interval", |line| {
         line.interval.outstanding.map_or(String::new(), |number| number.to_string())
     }),
@@ -80,7 +85,7 @@ pub const COLUMNS: [Column; 28] = [
     column(
         "held_by",
         "what held it back: nothing, ceiling_iops, ceiling_throughput, shared_iops, shared_throughput, floors, disk, \
-         cpu or depth",
+         cpu, depth, pace, stalled, link, flow or burst",
         |line| line.interval.held_by.key().into(),
     ),
     column("held_at", "the object or shared policy group whose ceiling that was; empty where it was none", |line| {
@@ -155,6 +160,13 @@ fn decimal(number: f64) -> String {
 /// A time of a second in milliseconds; empty if not known.
 fn known(times: Option<Times>, of: fn(&Times) -> Option<Span>) -> String {
     times.and_then(|times| of(&times)).map_or(String::new(), millis)
+}
+
+/// A wait in milliseconds; empty where requests ended whose times at the server are not known, as
+/// of one of several workloads on a LUN.
+fn waited(interval: &Interval, of: fn(&Waits) -> Span) -> String {
+    let is_known = interval.service.is_some() || interval.response.is_none();
+    if is_known { millis(of(&interval.waits)) } else { String::new() }
 }
 
 /// Milliseconds, exact to the nanosecond.

@@ -111,6 +111,21 @@ impl Run {
         whole.iter().enumerate().map(interval).collect()
     }
 
+    /// Whether an actor used a server's objects together with others in a point: then the server's
+    /// times are not its own, and its seconds have none.
+    fn shares_objects(&self, point: u32, number: u32) -> bool {
+        let place = |actor: &RunActor| self.places.get(actor.place? as usize).filter(|place| place.kind == "volume");
+        let Some(own) = self.actors.get(number as usize).and_then(place) else { return false };
+        let is_same = |other: &RunActor| {
+            let names = place(other).map_or("", |place| &place.name);
+            own.name.split(", ").any(|name| names.split(", ").any(|other| other == name))
+        };
+        let Some(at) = self.points.get(point as usize) else { return false };
+        let slices = self.series(number, &Class::ALL).map_or(&[][..], |series| &series.slices);
+        let mut within = since(slices, at.start).iter().take_while(|slice| slice.start < at.end);
+        self.actors.iter().filter(|other| is_same(other)).count() > 1 && within.all(|slice| slice.service.is_none())
+    }
+
     fn tally(&self, point: u32, actor: u32) -> Tally {
         let cells: Vec<&Cell> = self.cells.iter().filter(|cell| (cell.point, cell.actor) == (point, actor)).collect();
         let Some(all) = cells.iter().find(|cell| cell.class == Class::ALL) else { return Tally::default() };
@@ -129,7 +144,11 @@ impl Run {
             response: whole(Kind::Response),
             service: whole(Kind::Service),
             queued: whole(Kind::Gate),
-            device: if all.latency(Kind::Device).is_some() { whole(Kind::Device) } else { whole(Kind::Service) },
+            device: match all.latency(Kind::Device) {
+                Some(device) => device.clone(),
+                None if self.shares_objects(point, actor) => Histogram::default(),
+                None => whole(Kind::Service),
+            },
             late: all.late,
             late_max: all.late_max,
             held: all.held,
