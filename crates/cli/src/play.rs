@@ -2,9 +2,11 @@
 
 mod filling;
 mod quiet;
+mod reading;
 
 pub(crate) use filling::Filling;
 pub(crate) use quiet::quietly;
+use reading::{read, scaled, sized};
 
 use crate::dataset::Filling as _;
 use crate::live::Stream;
@@ -12,16 +14,14 @@ use crate::memory::{Keeping, Kept, Memory};
 use crate::outputs::check_out;
 use crate::watch::{REPORT_COLUMNS, Seen, Watch, paint};
 use crate::workspace::Workspace;
-use crate::{Answer, beside, date, hosts, interrupt, machine, memory, scale, terminal};
+use crate::{Answer, beside, date, hosts, interrupt, machine, memory, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Span};
 use engine::{Conductor, Stage};
 use report::{Page, Standing, text};
 use stage::real::Real;
 use stage::simulated::{Simulated, idle_service};
-use stage::{
-    Elsewhere, Places, Rehearsed, alone, beyond, check_forms, clones, first_there, rehearse, silent, space_needed,
-};
+use stage::{Elsewhere, Places, alone, beyond, first_there, silent, space_needed};
 use stats::run::{self, Identity, Run};
 use stats::{Outcome, Recording, Scale, Verdict};
 use std::fs::File;
@@ -220,42 +220,6 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
     play(&plan, course, run, &mut stage, stop, &options)
 }
 
-/// Reads the plan and checks it with all of its commands. Nothing has been created yet.
-fn read(text: &str, file: &str, options: &Options) -> Result<Plan> {
-    let mut plan = Plan::read(text, file)?;
-    if let Some(seconds) = options.phase_seconds {
-        plan.phase_length = Span::from_secs(seconds);
-    }
-    plan.device = options.device.clone().or(plan.device);
-    for phase in &plan.phases {
-        for line in &phase.commands {
-            let about = || format!("{}: phase {:?}", plan.at_command(&phase.name, line), phase.name);
-            scale::line(line, 1.0).with_context(about)?;
-        }
-    }
-    clones::check(&plan)?;
-    Ok(plan)
-}
-
-/// The plan with all of its sizes, after checking the form of its places and rehearsing its
-/// commands.
-fn sized(plan: Plan, options: &Options, elsewhere: &Elsewhere<'_>) -> Result<Plan> {
-    check_forms(&plan)?;
-    let origin = |volume: &Volume| options.origin(volume).or_else(|| elsewhere.option(&volume.name));
-    let plan = plan.sized_by(options.volume_size(), origin)?;
-    let phases = plan.phases.iter();
-    let phases = phases.map(|phase| Rehearsed { before: &phase.name, phase: &phase.name, commands: &phase.commands });
-    rehearse(&plan, phases)?;
-    Ok(plan)
-}
-
-/// The plan with its loads scaled, and the commands of each phase as they will be run.
-fn scaled(plan: &Plan, factor: f64) -> Result<(Plan, Vec<Vec<String>>)> {
-    let lines = |phase: &workload::plan::Phase| phase.commands.iter().map(|line| scale::line(line, factor)).collect();
-    let commands = plan.phases.iter().map(lines).collect::<Result<_>>()?;
-    Ok((plan.scaled(factor), commands))
-}
-
 /// Measures the storage under the plan's first load, and the idle device; prints the resulting
 /// scale.
 fn measured(stage: &mut Real, plan: &Plan, given: Option<f64>, options: &Options) -> Result<(Scale, Span)> {
@@ -342,7 +306,12 @@ fn play(
     terminal::line(&format!("\n{}", files.join("\n")));
     played.context("the run ended early; what was measured so far is kept")?;
     if recording.origin.cut_short {
-        bail!("stopped by hand; what was measured so far is kept, marked as cut short");
+        const STOPPED: &str = "stopped by hand; what was measured so far is kept, marked as cut short";
+        // What did not hold before that did not hold.
+        if Standing::of(&recording.verdicts).failed == 0 {
+            bail!(STOPPED);
+        }
+        terminal::complain(STOPPED);
     }
     answer(&recording.verdicts)
 }

@@ -5,7 +5,7 @@
 use crate::cached::Memory;
 use crate::{registry_settings, set_up};
 use admin::Administration;
-use anyhow::{Context as _, Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use block::{ObjectId, Time};
 use qos::RegistrySettings;
 use std::collections::HashMap;
@@ -56,7 +56,7 @@ pub struct Rehearsed<'p> {
 /// Plays commands in order, on volumes as they are after a fill.
 ///
 /// # Errors
-/// A command is refused; one line with its place in the plan.
+/// Commands are refused; one line for each with its place in the plan.
 pub fn rehearse<'p>(plan: &Plan, all: impl IntoIterator<Item = Rehearsed<'p>>) -> Result<()> {
     let mut rehearsal = Rehearsal::new(registry_settings(plan));
     rehearsal.administration.partitions.memory = plan.settings.cache.map(Memory::told);
@@ -70,15 +70,16 @@ pub fn rehearse<'p>(plan: &Plan, all: impl IntoIterator<Item = Rehearsed<'p>>) -
     for (index, volume) in served() {
         rehearsal.uses(&plan.svm, &volume.path(), filled(plan, index, volume));
     }
+    let mut refused = Vec::new();
     for Rehearsed { before, phase, commands } in all {
         for command in commands {
             for line in unfold(command) {
-                let about = || format!("{}: before {before:?}: {line}", plan.at_command(phase, command));
-                rehearsal.play(&line).with_context(about)?;
+                let about = |error| format!("{}: before {before:?}: {line}: {error:#}", plan.at_command(phase, command));
+                refused.extend(rehearsal.play(&line).err().map(about));
             }
         }
     }
-    Ok(())
+    if refused.is_empty() { Ok(()) } else { bail!("{}", refused.join("\n")) }
 }
 
 /// The bytes of a volume's LUN that are in use after a fill.
@@ -122,5 +123,25 @@ mod tests {
             let why = line.strip_prefix(&format!("p.toml:18: before \"two\": {command}: "));
             assert!(why.is_some_and(|why| why.contains(name)), "{line}");
         }
+    }
+
+    #[test]
+    fn every_command_that_will_be_refused_is_told() {
+        let volumes =
+            ["a", "zz", "a"].map(|name| format!("volume modify -vserver s -volume {name} -qos-policy-group g"));
+        let text = format!(
+            "title = \"t\"\n[server]\nsvm = \"s\"\n[[volume]]\nname = \"a\"\n[[workload]]\nname = \"w\"\n\
+             volume = \"a\"\ndepth = 1\n[[phase]]\nname = \"one\"\ncommands = [\n{:?},\n{:?},\n]\n[[phase]]\n\
+             name = \"two\"\ncommands = [{:?}]\n",
+            volumes[0], volumes[1], volumes[2]
+        );
+        let plan = Plan::read(&text, "p.toml").and_then(|plan| plan.sized(Bytes::mib(64)));
+        let plan = plan.unwrap_or_else(|errors| panic!("{errors}"));
+        let phases = plan.phases.iter();
+        let phases =
+            phases.map(|phase| Rehearsed { before: &phase.name, phase: &phase.name, commands: &phase.commands });
+        let error = rehearse(&plan, phases).unwrap_err().to_string();
+        let places: Vec<&str> = error.lines().filter_map(|line| line.split(": ").next()).collect();
+        assert_eq!(places, ["p.toml:13", "p.toml:14", "p.toml:18"], "{error}");
     }
 }

@@ -47,6 +47,23 @@ fn a_stop_in_a_phase_keeps_what_was_measured() {
     assert_eq!(pools, [""; 0]);
 }
 
+/// What did not hold before Ctrl-C did not hold: exit code 1.
+#[test]
+fn a_stop_does_not_hide_what_did_not_hold() {
+    let scratch = Scratch::new();
+    let missed = "[[criterion]]\nkind = \"rate-is\"\nworkloads = [\"server1\"]\nphase = \"free\"\niops = 1\n\
+                  tolerance = 0.01\n";
+    let text = format!("{}\n{missed}", plan::PLAN.replace("seconds = 4", "seconds = 600"));
+    let mut command = seawall(scratch.path());
+    command.arg("run").arg(plan::write(&scratch, &text)).args(["--out", "results"]).env(RESULTS, "results.sqlite");
+    let mut run = Running::start(command);
+    run.wait_for("0:03  server1");
+    run.signal("INT");
+    let (status, lines) = run.end();
+    assert_eq!(status.code(), Some(1), "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("marked as cut short")), "{lines:?}");
+}
+
 /// Ctrl-C in a load job, whose output is a document: it says that it was cut short, for the run and
 /// for the job, and has what was done until then.
 #[test]
