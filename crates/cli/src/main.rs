@@ -127,7 +127,7 @@ fn carry_out() -> ExitCode {
             return ExitCode::from(2);
         }
     };
-    let words = command::dgen::with_dashes(words);
+    let words = command::dgen::with_dashes(asking_for_help(words));
     let arguments = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments,
         Err(error) => return without_command(&error, &words),
@@ -143,6 +143,16 @@ fn carry_out() -> ExitCode {
             complaint::of(&error).lines().for_each(terminal::complain);
             ExitCode::from(2)
         }
+    }
+}
+
+/// `seawall help run` as `seawall run --help`.
+fn asking_for_help(words: Vec<OsString>) -> Vec<OsString> {
+    match words.as_slice() {
+        [program, help, rest @ ..] if help == "help" => {
+            [program].into_iter().chain(rest).cloned().chain(["--help".into()]).collect()
+        }
+        _ => words,
     }
 }
 

@@ -34,7 +34,11 @@ pub struct Check {
 impl Check {
     pub fn run(self) -> Result<Answer> {
         if self.pool.exists() && !self.pool.is_dir() {
-            bail!("{}: must be a pool's folder, and this is a file", self.pool.display());
+            bail!(
+                "{}: must be a pool's folder, and this is a file; seawall simulate and seawall run check a plan before \
+                 they do anything",
+                self.pool.display()
+            );
         }
         let checked = store::check(&self.pool)?;
         server::check_settings(&self.pool)?;

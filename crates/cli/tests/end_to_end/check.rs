@@ -217,3 +217,21 @@ fn a_failed_flush_is_told() {
     Server::start(&scratch).stop();
     assert_eq!(check(&["pool"]).code, Some(0));
 }
+
+/// A plan is no pool: the commands that check one are named.
+#[test]
+fn who_wants_a_plan_checked_is_told_how() {
+    let scratch = Scratch::new();
+    std::fs::write(scratch.path().join("plan.toml"), "title = \"t\"\n").expect("a file can be written");
+    let ended = run(seawall(scratch.path()).args(["check", "plan.toml"]));
+    assert!(ended.code == Some(2) && ended.err.contains("seawall simulate"), "{ended:?}");
+}
+
+#[test]
+fn help_is_a_word_too() {
+    let scratch = Scratch::new();
+    for (words, option) in [(&["help", "run"][..], &["run", "--help"][..]), (&["help"], &["--help"])] {
+        let [said, wanted] = [words, option].map(|words| run(seawall(scratch.path()).args(words)));
+        assert_eq!((said.code, &said.out), (Some(0), &wanted.out));
+    }
+}
