@@ -35,7 +35,7 @@ impl Standing {
     pub fn sentence(self) -> String {
         let total = self.held + self.open + self.failed;
         if total == 0 {
-            return "No criterion was asked of this run".into();
+            return "No criterion was judged in this run".into();
         }
         if self.held == total {
             return match total {
@@ -82,7 +82,7 @@ mod tests {
 
     #[test]
     fn the_worst_outcome_is_the_runs_and_comes_first() {
-        assert_eq!(standing(0, 0, 0), (None, "No criterion was asked of this run".into()));
+        assert_eq!(standing(0, 0, 0), (None, "No criterion was judged in this run".into()));
         assert_eq!(standing(1, 0, 0), (Some(Outcome::Pass), "The one criterion held".into()));
         assert_eq!(standing(2, 0, 0), (Some(Outcome::Pass), "Both criteria held".into()));
         assert_eq!(standing(4, 0, 0), (Some(Outcome::Pass), "All 4 criteria held".into()));

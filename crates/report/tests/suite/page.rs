@@ -75,7 +75,7 @@ fn tags_are_balanced() {
 #[test]
 fn an_empty_run_has_a_page_and_a_picture() {
     let html = html(&Recording::default());
-    assert!(html.contains("No criterion was asked of this run") && html.contains("A run without a title"));
+    assert!(html.contains("No criterion was judged in this run") && html.contains("A run without a title"));
     assert!(!html.contains("NaN") && !html.contains("inf"));
     assert_balanced(&picture::render(&Recording::default()));
 }
