@@ -256,6 +256,8 @@ pub struct Tally {
     /// continues in the next phase, they may be made there. `None` for a closed loop, and if they
     /// were not counted.
     pub never_sent: Option<u64>,
+    /// Flushes, which the counts leave out.
+    pub flushes: u64,
     /// Times of the single classes, if known; those of the whole are their sum.
     pub parts: Vec<Part>,
 }

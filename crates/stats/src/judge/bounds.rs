@@ -5,7 +5,6 @@ use super::{Answer, find_all, intervals, is_silent, measured, mostly_held_by_cpu
 use crate::SETTLE;
 use crate::criterion::{Measured, Outcome, Rate};
 use crate::recording::{HeldBy, Interval, Phase, Recording, Tally, WorkloadRecord};
-use crate::run::Class;
 use block::Span;
 
 /// Whether `percentile` percent of each workload's requests were answered within `at_most`.
@@ -98,10 +97,8 @@ impl Had<'_> {
     /// Flushes a second, if it made any.
     fn flushes(&self, recording: &Recording, phase: &str) -> Result<Option<f64>, String> {
         let index = phase_named(recording, phase)?.0;
-        let Some(tally) = self.record.tallies.get(index) else { return Ok(None) };
-        let flushes = tally.parts.iter().find(|part| part.class == Class::FLUSH);
-        let count = flushes.map_or(0, |part| part.response.count());
-        Ok((count > 0).then(|| count as f64 / tally.length.as_secs_f64().max(1e-9)))
+        let tally = self.record.tallies.get(index).filter(|tally| tally.flushes > 0);
+        Ok(tally.map(|tally| tally.flushes as f64 / tally.length.as_secs_f64().max(1e-9)))
     }
 
     /// The answer if the rate was too low: a failure, unless something other than the storage may

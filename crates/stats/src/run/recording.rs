@@ -153,6 +153,7 @@ impl Run {
             late_max: all.late_max,
             held: all.held,
             never_sent: all.never_sent,
+            flushes: cells.iter().filter(|cell| cell.class == Class::FLUSH).map(|cell| cell.ops).sum(),
             parts: classes().map(part).filter(|part| part.response.count() + part.service.count() > 0).collect(),
         }
     }

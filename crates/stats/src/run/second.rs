@@ -255,6 +255,7 @@ mod tests {
         let told: Vec<_> = run.cells.iter().map(|cell| (cell.class.name(), cell.ops, cell.measured)).collect();
         let three = Span::from_secs(3);
         assert_eq!(told, [("all", 350, three), ("read", 300, three), ("write", 50, three), ("flush", 1, three)]);
+        assert_eq!(run.recording().workloads[0].tallies[0].flushes, 1);
         let mean = |class: &Class| run.cell(0, 0, class).unwrap().latency(Kind::Response).unwrap().mean();
         assert_eq!([mean(&Class::READ), mean(&Class::WRITE)], [100, 300].map(Span::from_micros));
         let counts = |class: &Class| {

@@ -48,10 +48,7 @@ fn nothing_is_said_where_the_server_was_stalled() {
 fn flushes_are_told_where_they_are_missing_in_a_rate() {
     let mut recording = run([[160, 0]; 2]);
     recording.workloads[0].intervals.iter_mut().for_each(|second| second.held_by = HeldBy::Pace);
-    let mut response = crate::Histogram::new();
-    response.record_many(Span::from_millis(1), 200);
-    let part = crate::Part { class: crate::run::Class::FLUSH, response, service: crate::Histogram::new() };
-    recording.workloads[0].tallies[1].parts.push(part);
+    recording.workloads[0].tallies[1].flushes = 200;
     let rate = Rate::Iops(block::Iops(200));
     let judge = |recording: &Recording| {
         Criterion::RateReached { workloads: vec!["a".into()], phase: "after".into(), at_least: rate }.judge(recording)
@@ -61,6 +58,6 @@ fn flushes_are_told_where_they_are_missing_in_a_rate() {
     let why = "least: a 160 IOPS (80.0 %) and 40 flushes a second, which its pace counts as requests and IOPS do not; it \
                did not ask for more";
     assert_eq!(verdict.because, why);
-    recording.workloads[0].tallies[1].parts.clear();
+    recording.workloads[0].tallies[1].flushes = 0;
     assert_eq!(judge(&recording).because, "least: a 160 IOPS (80.0 %); it did not ask for more");
 }
