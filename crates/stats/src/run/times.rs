@@ -1,4 +1,4 @@
-//! Latencies of about a second: mean, percentiles and maximum, each to four digits.
+//! Latencies of about a second: mean and maximum to four digits, and percentiles.
 
 use crate::Summary;
 use block::Span;
@@ -37,13 +37,14 @@ impl Times {
         (count > 0).then(|| Times { count, mean, spread, max: known.then_some(max) }.rounded())
     }
 
-    /// Rounds all times to four digits, a relative error of half a thousandth. A second's figures
-    /// are no more exact, and the noise in further digits would be most of the storage of a long
-    /// run. No percentile is above the maximum.
+    /// Rounds mean and maximum to four digits, a relative error of half a thousandth. A second's
+    /// figures are no more exact, and the noise in further digits would be most of the storage of a
+    /// long run. Percentiles are those of a histogram, which are stored in less as they are; none
+    /// stays above the maximum.
     #[must_use]
     pub fn rounded(self) -> Times {
         let (mean, max) = (to_four_digits(self.mean), self.max.map(to_four_digits));
-        let one = |span| to_four_digits(span).min(max.unwrap_or(Span::MAX));
+        let one = |span: Span| span.min(max.unwrap_or(Span::MAX));
         let spread = |Spread { p50, p99, p999 }| Spread { p50: one(p50), p99: one(p99), p999: one(p999) };
         Times { mean, max, spread: self.spread.map(spread), ..self }
     }
@@ -94,7 +95,7 @@ mod tests {
         };
         let times = Times::of(&summary).unwrap();
         let spread = times.spread.unwrap();
-        assert_eq!([spread.p50, spread.p99, spread.p999], [ns(1_000_000), ns(1_234_000), ns(1_234_000)]);
+        assert_eq!([spread.p50, spread.p99, spread.p999], [ns(1_000_449), ns(1_234_000), ns(1_234_000)]);
         assert_eq!((times.mean, times.max), (ns(1_000_000), Some(ns(1_234_000))));
         // A percentile of coarser buckets may be above it.
         let coarse = Times { spread: Some(Spread { p999: ns(1_260_000), ..spread }), ..times }.rounded();
