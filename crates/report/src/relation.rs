@@ -320,8 +320,24 @@ mod tests {
         let sentences = limits_in_force(&recording, &ceilings(&recording), 0);
         assert_eq!(
             sentences,
-            ["own: vol1 and vol2 each at most 1,000 IOPS", "gold: vol3 at least 2,000 IOPS and 8 MB/s"]
+            ["own: vol1 and vol2 each at most 1,000 IOPS", "gold: vol3 at least 2,000 IOPS or 8 MB/s"]
         );
+        let mut bursts = recording;
+        let burst = Some(stats::BurstInForce { ppm: 500_000, duration: Span::SECOND });
+        bursts.objects[0].limits[0].burst = burst;
+        let limits = &mut bursts.objects[2].limits[0];
+        (limits.floor_bytes, limits.floor_latency) = (None, Some(Span::from_millis(5)));
+        assert_eq!(
+            limits_in_force(&bursts, &ceilings(&bursts), 0),
+            [
+                "own: vol1 at most 1,000 IOPS, in bursts 50 % more for 1.00 s",
+                "own: vol2 at most 1,000 IOPS",
+                "gold: vol3 at least 2,000 IOPS, half of the requests within 5.00 ms"
+            ]
+        );
+        bursts.objects[2].limits[0].floor_iops = None;
+        let latency = limits_in_force(&bursts, &ceilings(&bursts), 0).pop();
+        assert_eq!(latency.as_deref(), Some("gold: vol3 half of the requests within 5.00 ms"));
     }
 
     /// Two hosts of four volumes each, the first of each host larger than the others: a sentence

@@ -145,7 +145,7 @@ fn prefixed(run: &Run<'_>, text: &str) -> String {
 fn over_time(runs: &[Run<'_>], scales: &Scales) -> Charts {
     let mut figures = Vec::new();
     for run in runs {
-        let has_floors = !relation::floors(run.recording).is_empty();
+        let has_floors = relation::floors(run.recording).iter().any(|floor| floor.iops.or(floor.bytes).is_some());
         let dots = if has_floors { " Dots are floors." } else { "" };
         let dashes = match relation::ceilings(run.recording).is_empty() {
             true => "",

@@ -281,6 +281,7 @@ impl Loader<'_> {
                 ceiling_bytes: cells.optional()?,
                 floor_iops: cells.optional()?,
                 floor_bytes: cells.optional()?,
+                ..LimitsInForce::default()
             })
         })
     }

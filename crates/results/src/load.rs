@@ -11,7 +11,9 @@ use stats::run::{
     Cell, Class, DeviceRow, DeviceSeries, Event, GateSeries, Hits, HostRecord, HostRow, Identity, Kind,
     PartitionRecord, Point, Run, RunActor, RunPlace, Series, Setting, State, Value,
 };
-use stats::{CycleRecord, Histogram, LimitsInForce, Machine, Measured, ObjectRecord, Outcome, Scale, Verdict};
+use stats::{
+    BurstInForce, CycleRecord, Histogram, LimitsInForce, Machine, Measured, ObjectRecord, Outcome, Scale, Verdict,
+};
 use std::collections::BTreeMap;
 
 /// The detail in which a run is loaded.
@@ -309,8 +311,12 @@ impl Loader<'_> {
     }
 
     fn limits(&self, object: usize) -> Result<Vec<LimitsInForce>> {
-        let sql = "SELECT policy, ceiling_iops, ceiling_bytes, floor_iops, floor_bytes
-            FROM limits WHERE run = ?1 AND object = ?2 ORDER BY point";
+        let sql = "SELECT policy, ceiling_iops, ceiling_bytes, floor_iops, floor_bytes, burst_ppm, burst_ns,
+            floor_latency_ns FROM limits LEFT JOIN limits_beside USING (run, object, point)
+            WHERE run = ?1 AND object = ?2 ORDER BY point";
+        let burst = |ppm: Option<u64>, ns: Option<u64>| {
+            ppm.zip(ns).map(|(ppm, ns)| BurstInForce { ppm, duration: Span::from_nanos(ns) })
+        };
         rows(self.connection, sql, (self.run, object as i64), |cells| {
             Ok(LimitsInForce {
                 policy: cells.next()?,
@@ -318,6 +324,8 @@ impl Loader<'_> {
                 ceiling_bytes: cells.optional()?,
                 floor_iops: cells.optional()?,
                 floor_bytes: cells.optional()?,
+                burst: burst(cells.optional()?, cells.optional()?),
+                floor_latency: cells.optional()?.map(Span::from_nanos),
             })
         })
     }

@@ -28,7 +28,7 @@ pub(super) fn save(connection: &Connection, run: &Run, number: Option<i64>, uuid
 
 /// Tables whose rows are all rewritten when a run is saved again. Minutes are not among them: those
 /// that are over stay, so that what is written grows no faster than what is measured.
-const ANEW: [&str; 16] = [
+const ANEW: [&str; 17] = [
     "label",
     "place",
     "actor",
@@ -43,6 +43,7 @@ const ANEW: [&str; 16] = [
     "object",
     "cache_partition",
     "limits",
+    "limits_beside",
     "verdict",
     "note",
 ];
@@ -322,6 +323,14 @@ impl Saver<'_> {
             let numbers = [limits.ceiling_iops, limits.ceiling_bytes, limits.floor_iops, limits.floor_bytes];
             let key = [n.cell(), point.cell(), limits.policy.cell()];
             self.row("limits", key.into_iter().chain(numbers.map(|number| number.cell())))?;
+            if limits.burst.is_none() && limits.floor_latency.is_none() {
+                continue;
+            }
+            let length = limits.burst.map(|burst| burst.duration);
+            let spans = [length, limits.floor_latency].map(|span| span.map(|span| span.as_nanos()));
+            let numbers = [limits.burst.map(|burst| burst.ppm), spans[0], spans[1]];
+            let key = [n.cell(), point.cell()];
+            self.row("limits_beside", key.into_iter().chain(numbers.map(|number| number.cell())))?;
         }
         Ok(())
     }

@@ -43,6 +43,7 @@ pub(super) const STEPS: &[Step] = &[
     Step::Sql(include_str!("version_9.sql")),
     // 10: the state of RanRead's batches.
     Step::Views,
+    Step::Sql(include_str!("version_11.sql")),
 ];
 
 /// The tables of versions 1 to 3; those that others refer to are last.

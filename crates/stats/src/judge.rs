@@ -13,7 +13,9 @@ mod shared;
 
 use self::figure::{exact, in_points, percent, told};
 use crate::criterion::{Criterion, Measured, Outcome, Verdict};
-use crate::recording::{Counts, HeldBy, Interval, LimitsInForce, ObjectRecord, Phase, Recording, WorkloadRecord};
+use crate::recording::{
+    BurstInForce, Counts, HeldBy, Interval, LimitsInForce, ObjectRecord, Phase, Recording, WorkloadRecord,
+};
 use block::{Span, Time};
 
 /// If the total falls below this fraction of the baseline, the backend itself was slower: another
@@ -125,6 +127,8 @@ struct Excess {
     unit: &'static str,
     fullest: u64,
     limit: u64,
+    /// The same with the burst that the policy allows.
+    with_burst: f64,
     allowed: f64,
 }
 
@@ -137,21 +141,23 @@ impl Excess {
 
 impl std::fmt::Display for Excess {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let part = 100.0 * (self.fullest as f64 / self.limit.max(1) as f64 - 1.0);
-        let Excess { path, phase, unit, fullest, limit, .. } = self;
-        write!(f, "closest: {path} in {phase}, {fullest} {unit} in its fullest second, ceiling {limit} ({part:+.2} %)")
+        let Excess { path, phase, unit, fullest, limit, with_burst, .. } = self;
+        let part = 100.0 * (*fullest as f64 / with_burst.max(1.0) - 1.0);
+        let burst =
+            if *with_burst > *limit as f64 { format!(" with a burst to {with_burst:.0}") } else { String::new() };
+        write!(
+            f,
+            "closest: {path} in {phase}, {fullest} {unit} in its fullest second, ceiling {limit}{burst} ({part:+.2} %)"
+        )
     }
 }
 
 fn excesses(object: &ObjectRecord, phase: &Phase, limits: &LimitsInForce, tolerance: f64) -> Vec<Excess> {
     let Some(peak) = object.trace.peak(time(phase.start), time(phase.end)) else { return Vec::new() };
-    let excess = |unit, fullest, limit: u64, slack: f64| Excess {
-        path: object.path.clone(),
-        phase: phase.name.clone(),
-        unit,
-        fullest,
-        limit,
-        allowed: limit as f64 * (1.0 + tolerance) + slack,
+    let excess = |unit, fullest, limit: u64, slack: f64| {
+        let with_burst = limit as f64 * limits.burst.map_or(1.0, BurstInForce::in_a_second);
+        let (path, phase) = (object.path.clone(), phase.name.clone());
+        Excess { path, phase, unit, fullest, limit, with_burst, allowed: with_burst * (1.0 + tolerance) + slack }
     };
     // One more operation may always start within a second: at 50 IOPS that is 2 %.
     let largest = peak.bytes.checked_div(peak.ops).unwrap_or(0) as f64;

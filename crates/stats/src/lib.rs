@@ -25,8 +25,8 @@ pub use direction::{Direction, PerDirection};
 pub use histogram::{Histogram, Summary};
 pub use median::Median;
 pub use recording::{
-    Counts, CycleRecord, FloorFared, HeldBy, Interval, LimitsInForce, Machine, ObjectRecord, Origin, Part, Phase,
-    Recording, Scale, Tally, Waits, WorkloadRecord,
+    BurstInForce, Counts, CycleRecord, FloorFared, HeldBy, Interval, LimitsInForce, Machine, ObjectRecord, Origin,
+    Part, Phase, Recording, Scale, Tally, Waits, WorkloadRecord,
 };
 pub use schedule::Schedule;
 pub use tape::{Ended, Longest, Noted, Punctuality, Tape, TapeSecond, TapeSlice, Track};

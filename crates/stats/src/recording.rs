@@ -373,10 +373,30 @@ pub struct LimitsInForce {
     pub ceiling_iops: Option<u64>,
     /// Ceiling in bytes per second.
     pub ceiling_bytes: Option<u64>,
+    /// What may pass above the ceilings for a while, on credit saved below them.
+    pub burst: Option<BurstInForce>,
     /// Floor in operations per second.
     pub floor_iops: Option<u64>,
     /// Floor in bytes per second.
     pub floor_bytes: Option<u64>,
+    /// Floor by latency: half of the requests take no longer.
+    pub floor_latency: Option<Span>,
+}
+
+/// A burst that a policy allows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct BurstInForce {
+    /// Millionths of the ceiling above it.
+    pub ppm: u64,
+    /// How long a full credit lasts.
+    pub duration: Span,
+}
+
+impl BurstInForce {
+    /// The most in any second, as a multiple of the ceiling.
+    pub fn in_a_second(self) -> f64 {
+        1.0 + self.ppm as f64 / 1e6 * self.duration.min(Span::SECOND).as_secs_f64()
+    }
 }
 
 impl Tally {
@@ -436,7 +456,9 @@ impl std::fmt::Display for FloorFared {
         match self {
             FloorFared::NotSet => f.pad("no floor"),
             FloorFared::Met => f.pad("met"),
-            FloorFared::NeedsOutstanding(number) => f.pad(&format!("needs {number} requests at the server at all times")),
+            FloorFared::NeedsOutstanding(number) => {
+                f.pad(&format!("needs {number} requests at the server at all times"))
+            }
             FloorFared::Overcommitted(thousandths) => {
                 f.pad(&format!("more than the storage can do, all floors held at {} %", thousandths / 10))
             }

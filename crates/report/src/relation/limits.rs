@@ -1,7 +1,9 @@
 //! The limits in force: their workloads, whether these reach them, and a sentence for each.
 
 use super::{BINDING_PART, add_once, listed, numbers, used, volume};
-use stats::{ObjectRecord, Recording, Tally};
+use crate::text;
+use block::Span;
+use stats::{BurstInForce, LimitsInForce, ObjectRecord, Recording, Tally};
 
 /// A ceiling in force in a phase.
 #[derive(Debug)]
@@ -20,6 +22,8 @@ pub(crate) struct Ceiling<'r> {
     pub iops: Option<Bound>,
     /// Bytes per second, and whether they were reached.
     pub bytes: Option<Bound>,
+    /// What may pass above it for a while.
+    burst: Option<BurstInForce>,
 }
 
 /// A limit.
@@ -56,7 +60,11 @@ impl<'r> Ceiling<'r> {
             (_, false) => " each",
         };
         let numbers = numbers(self.iops.map(|bound| bound.limit), self.bytes.map(|bound| bound.limit), " or ");
-        format!("{}{}{how} at most {numbers}", prefix(self.policy), listed(&self.volumes, " and "))
+        let burst = self.burst.map(|BurstInForce { ppm, duration }| {
+            format!(", in bursts {} % more for {duration}", text::short(ppm as f64 / 1e4))
+        });
+        let burst = burst.unwrap_or_default();
+        format!("{}{}{how} at most {numbers}{burst}", prefix(self.policy), listed(&self.volumes, " and "))
     }
 
     /// Operations and bytes per second of its workloads together, over its phase.
@@ -68,7 +76,7 @@ impl<'r> Ceiling<'r> {
     fn equals(&self, other: &Ceiling<'_>) -> bool {
         let numbers = |ceiling: &Ceiling<'_>| [ceiling.iops, ceiling.bytes].map(|bound| bound.map(|bound| bound.limit));
         let same = self.phase == other.phase && self.policy == other.policy && numbers(self) == numbers(other);
-        same && !self.shared && !other.shared
+        same && self.burst == other.burst && !self.shared && !other.shared
     }
 
     /// Merges an equal ceiling; it binds if either does.
@@ -109,6 +117,8 @@ pub(crate) struct Floor<'r> {
     pub iops: Option<f64>,
     /// Least bytes per second.
     pub bytes: Option<f64>,
+    /// The most that half of the requests take.
+    latency: Option<Span>,
     policy: &'r str,
 }
 
@@ -120,13 +130,15 @@ pub(crate) fn floors(recording: &Recording) -> Vec<Floor<'_>> {
         for object in &recording.objects {
             let Some(limits) = object.limits.get(phase) else { continue };
             let Under { workloads, volumes, .. } = under(recording, object, phase);
-            if limits.floor_iops.or(limits.floor_bytes).is_none() || workloads.is_empty() {
+            if !has_floor(limits) || workloads.is_empty() {
                 continue;
             }
             let [iops, bytes] = [limits.floor_iops, limits.floor_bytes].map(|number| number.map(|n| n as f64));
-            let found = Floor { phase, volumes, iops, bytes, policy: &limits.policy };
+            let latency = limits.floor_latency;
+            let found = Floor { phase, volumes, iops, bytes, latency, policy: &limits.policy };
             let same = |other: &&mut Floor<'_>| {
-                (other.phase, other.iops, other.bytes) == (phase, iops, bytes) && other.policy == found.policy
+                let same = (other.phase, other.iops, other.bytes, other.latency) == (phase, iops, bytes, latency);
+                same && other.policy == found.policy
             };
             match all.iter_mut().find(same) {
                 Some(other) => add_once(&mut other.volumes, found.volumes),
@@ -141,17 +153,27 @@ impl Floor<'_> {
     /// As a sentence: `gold: vol2 and vol3 each at least 2,000 IOPS`.
     fn sentence(&self) -> String {
         let each = if self.volumes.len() > 1 { " each" } else { "" };
-        let numbers = numbers(self.iops, self.bytes, " and ");
-        format!("{}{}{each} at least {numbers}", prefix(self.policy), listed(&self.volumes, " and "))
+        let promise = promise(self.iops, self.bytes, self.latency);
+        format!("{}{}{each} {promise}", prefix(self.policy), listed(&self.volumes, " and "))
     }
+}
+
+fn has_floor(limits: &LimitsInForce) -> bool {
+    limits.floor_iops.or(limits.floor_bytes).is_some() || limits.floor_latency.is_some()
+}
+
+/// What a floor promises: `at least 2,000 IOPS`, `half of the requests within 5.00 ms`.
+fn promise(iops: Option<f64>, bytes: Option<f64>, latency: Option<Span>) -> String {
+    let rate = iops.or(bytes).map(|_| format!("at least {}", numbers(iops, bytes, " or ")));
+    let latency = latency.map(|span| format!("half of the requests within {span}"));
+    rate.into_iter().chain(latency).collect::<Vec<_>>().join(", ")
 }
 
 /// A floor of an object that no workload uses: `gold: svm01:/vol/vol3 at least 2,000 IOPS`.
 fn idle_floor(object: &ObjectRecord, phase: usize) -> Option<String> {
-    let limits = object.limits.get(phase)?;
-    limits.floor_iops.or(limits.floor_bytes)?;
-    let numbers = numbers(limits.floor_iops.map(|n| n as f64), limits.floor_bytes.map(|n| n as f64), " and ");
-    Some(format!("{}{} at least {numbers}", prefix(&limits.policy), object.path))
+    let limits = object.limits.get(phase).filter(|limits| has_floor(limits))?;
+    let [iops, bytes] = [limits.floor_iops, limits.floor_bytes].map(|number| number.map(|n| n as f64));
+    Some(format!("{}{} {}", prefix(&limits.policy), object.path, promise(iops, bytes, limits.floor_latency)))
 }
 
 fn prefix(policy: &str) -> String {
@@ -175,7 +197,7 @@ fn ceiling<'r>(recording: &'r Recording, object: &'r ObjectRecord, phase: usize)
         return None;
     }
     let policy = if object.is_group { &object.path } else { &limits.policy };
-    Some(Ceiling { phase, policy, workloads, volumes, shared: object.is_group, iops, bytes })
+    Some(Ceiling { phase, policy, workloads, volumes, shared: object.is_group, iops, bytes, burst: limits.burst })
 }
 
 /// The workloads under an object's policy in a phase.

@@ -49,7 +49,10 @@ fn an_empty_run() {
 fn a_missed_floor_is_said_with_its_reason() {
     let table = table::render(&with_floors(), Paint::Plain);
     // Eight seconds without the first; two of the other seven were short.
-    assert!(table.contains("    floor missed in 2 of 7 seconds: needs 40 requests at the server at all times\n"), "{table}");
+    assert!(
+        table.contains("    floor missed in 2 of 7 seconds: needs 40 requests at the server at all times\n"),
+        "{table}"
+    );
     assert_eq!(table.matches("floor missed").count(), 1, "the other floor was met");
     assert!(table.contains("  gold: vol2 and vol3 each at least 2,000 IOPS\n"), "{table}");
 }

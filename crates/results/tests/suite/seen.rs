@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use stats::run::{Hits, PartitionRecord};
-use stats::{DispatchTrace, LimitsInForce, ObjectRecord};
+use stats::{BurstInForce, DispatchTrace, LimitsInForce, ObjectRecord};
 
 fn traces() -> impl Strategy<Value = DispatchTrace> {
     // Steps of up to 5 s, including zero, from any time within a year.
@@ -23,13 +23,17 @@ fn traces() -> impl Strategy<Value = DispatchTrace> {
 
 fn limits() -> impl Strategy<Value = LimitsInForce> {
     let number = || option::of(any::<u64>());
-    (text(), number(), number(), number(), number()).prop_map(
-        |(policy, ceiling_iops, ceiling_bytes, floor_iops, floor_bytes)| LimitsInForce {
+    let span = || any::<u64>().prop_map(Span::from_nanos);
+    let burst = (any::<u64>(), span()).prop_map(|(ppm, duration)| BurstInForce { ppm, duration });
+    (text(), number(), number(), number(), number(), option::of(burst), option::of(span())).prop_map(
+        |(policy, ceiling_iops, ceiling_bytes, floor_iops, floor_bytes, burst, floor_latency)| LimitsInForce {
             policy,
             ceiling_iops,
             ceiling_bytes,
+            burst,
             floor_iops,
             floor_bytes,
+            floor_latency,
         },
     )
 }

@@ -83,6 +83,28 @@ fn a_ceiling_is_judged_by_its_fullest_second_and_only_while_in_force() {
     assert_eq!(criterion.judge(&run([[0; 2]; 2])).outcome, Outcome::CannotSay, "no ceiling at all");
 }
 
+/// A burst of half a second at twice the ceiling is half as much again in one second; longer ones
+/// are twice the ceiling in any second.
+#[test]
+fn a_burst_that_the_policy_allows_is_no_excess() {
+    let judge = |per_second: u32, duration_ms: u64| {
+        let burst = Some(BurstInForce { ppm: 1_000_000, duration: Span::from_millis(duration_ms) });
+        let limits = LimitsInForce { burst, ..ceiling(1000) };
+        let recording = limited(run([[0; 2]; 2]), "s:/vol/a", false, limits, |_| per_second / 100);
+        Criterion::CeilingHeld { tolerance: 0.01 }.judge(&recording)
+    };
+    for (per_second, duration_ms, outcome) in [
+        (1500, 500, Outcome::Pass),
+        (1600, 500, Outcome::Fail),
+        (2000, 2000, Outcome::Pass),
+        (2100, 2000, Outcome::Fail),
+    ] {
+        let verdict = judge(per_second, duration_ms);
+        assert_eq!(verdict.outcome, outcome, "{verdict:?}");
+    }
+    assert!(judge(2000, 2000).because.ends_with("ceiling 1000 with a burst to 2000 (+0.00 %)"));
+}
+
 /// A workload that made no requests had no less than it asked for, and was not held back.
 #[test]
 fn nothing_is_said_of_who_asked_for_nothing() {
