@@ -70,7 +70,7 @@ use errand::{Assigned, Errand, list, path_of, whole};
 use ontap::Command;
 use ontap::value::SizeUnits;
 use qos::{GroupId, Registry, RegistrySettings};
-use stats::{BurstInForce, LimitsInForce};
+use stats::{BurstAllowed, LimitsInForce};
 use std::collections::{BTreeMap, BTreeSet};
 use world::Told;
 
@@ -232,7 +232,7 @@ impl Administration {
             ceiling_bytes: limits.ceiling.bytes.map(|rate| rate.0),
             floor_iops: limits.floor.iops.map(|rate| rate.0),
             floor_bytes: limits.floor.bytes.map(|rate| rate.0),
-            burst: limits.ceiling.burst.map(|burst| BurstInForce { ppm: burst.ppm, duration: burst.duration }),
+            burst: limits.ceiling.burst.map(|burst| BurstAllowed { ppm: burst.ppm, duration: burst.duration }),
             floor_latency: limits.floor.latency,
         };
         let mut found = Vec::new();

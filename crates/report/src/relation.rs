@@ -323,7 +323,7 @@ mod tests {
             ["own: vol1 and vol2 each at most 1,000 IOPS", "gold: vol3 at least 2,000 IOPS or 8 MB/s"]
         );
         let mut bursts = recording;
-        let burst = Some(stats::BurstInForce { ppm: 500_000, duration: Span::SECOND });
+        let burst = Some(stats::BurstAllowed { ppm: 500_000, duration: Span::SECOND });
         bursts.objects[0].limits[0].burst = burst;
         let limits = &mut bursts.objects[2].limits[0];
         (limits.floor_bytes, limits.floor_latency) = (None, Some(Span::from_millis(5)));

@@ -12,7 +12,7 @@ use stats::run::{
     PartitionRecord, Point, Run, RunActor, RunPlace, Series, Setting, State, Value,
 };
 use stats::{
-    BurstInForce, CycleRecord, Histogram, LimitsInForce, Machine, Measured, ObjectRecord, Outcome, Scale, Verdict,
+    BurstAllowed, CycleRecord, Histogram, LimitsInForce, Machine, Measured, ObjectRecord, Outcome, Scale, Verdict,
 };
 use std::collections::BTreeMap;
 
@@ -315,7 +315,7 @@ impl Loader<'_> {
             floor_latency_ns FROM limits LEFT JOIN limits_beside USING (run, object, point)
             WHERE run = ?1 AND object = ?2 ORDER BY point";
         let burst = |ppm: Option<u64>, ns: Option<u64>| {
-            ppm.zip(ns).map(|(ppm, ns)| BurstInForce { ppm, duration: Span::from_nanos(ns) })
+            ppm.zip(ns).map(|(ppm, ns)| BurstAllowed { ppm, duration: Span::from_nanos(ns) })
         };
         rows(self.connection, sql, (self.run, object as i64), |cells| {
             Ok(LimitsInForce {

@@ -14,7 +14,7 @@ mod shared;
 use self::figure::{exact, in_points, percent, told};
 use crate::criterion::{Criterion, Measured, Outcome, Verdict};
 use crate::recording::{
-    BurstInForce, Counts, HeldBy, Interval, LimitsInForce, ObjectRecord, Phase, Recording, WorkloadRecord,
+    BurstAllowed, Counts, HeldBy, Interval, LimitsInForce, ObjectRecord, Phase, Recording, WorkloadRecord,
 };
 use block::{Span, Time};
 
@@ -155,7 +155,7 @@ impl std::fmt::Display for Excess {
 fn excesses(object: &ObjectRecord, phase: &Phase, limits: &LimitsInForce, tolerance: f64) -> Vec<Excess> {
     let Some(peak) = object.trace.peak(time(phase.start), time(phase.end)) else { return Vec::new() };
     let excess = |unit, fullest, limit: u64, slack: f64| {
-        let with_burst = limit as f64 * limits.burst.map_or(1.0, BurstInForce::in_a_second);
+        let with_burst = limit as f64 * limits.burst.map_or(1.0, BurstAllowed::in_a_second);
         let (path, phase) = (object.path.clone(), phase.name.clone());
         Excess { path, phase, unit, fullest, limit, with_burst, allowed: with_burst * (1.0 + tolerance) + slack }
     };

@@ -374,7 +374,7 @@ pub struct LimitsInForce {
     /// Ceiling in bytes per second.
     pub ceiling_bytes: Option<u64>,
     /// What may pass above the ceilings for a while, on credit saved below them.
-    pub burst: Option<BurstInForce>,
+    pub burst: Option<BurstAllowed>,
     /// Floor in operations per second.
     pub floor_iops: Option<u64>,
     /// Floor in bytes per second.
@@ -385,14 +385,14 @@ pub struct LimitsInForce {
 
 /// A burst that a policy allows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct BurstInForce {
+pub struct BurstAllowed {
     /// Millionths of the ceiling above it.
     pub ppm: u64,
     /// How long a full credit lasts.
     pub duration: Span,
 }
 
-impl BurstInForce {
+impl BurstAllowed {
     /// The most in any second, as a multiple of the ceiling.
     pub fn in_a_second(self) -> f64 {
         1.0 + self.ppm as f64 / 1e6 * self.duration.min(Span::SECOND).as_secs_f64()

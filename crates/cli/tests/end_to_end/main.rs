@@ -76,6 +76,7 @@ mod safety_table;
 mod scratch;
 mod serve;
 mod server;
+mod shared_lun;
 mod shell;
 mod short_of_memory;
 mod simulate;

@@ -3,7 +3,7 @@
 use super::{BINDING_PART, add_once, listed, numbers, used, volume};
 use crate::text;
 use block::Span;
-use stats::{BurstInForce, LimitsInForce, ObjectRecord, Recording, Tally};
+use stats::{BurstAllowed, LimitsInForce, ObjectRecord, Recording, Tally};
 
 /// A ceiling in force in a phase.
 #[derive(Debug)]
@@ -23,7 +23,7 @@ pub(crate) struct Ceiling<'r> {
     /// Bytes per second, and whether they were reached.
     pub bytes: Option<Bound>,
     /// What may pass above it for a while.
-    burst: Option<BurstInForce>,
+    burst: Option<BurstAllowed>,
 }
 
 /// A limit.
@@ -60,7 +60,7 @@ impl<'r> Ceiling<'r> {
             (_, false) => " each",
         };
         let numbers = numbers(self.iops.map(|bound| bound.limit), self.bytes.map(|bound| bound.limit), " or ");
-        let burst = self.burst.map(|BurstInForce { ppm, duration }| {
+        let burst = self.burst.map(|BurstAllowed { ppm, duration }| {
             format!(", in bursts {} % more for {duration}", text::short(ppm as f64 / 1e4))
         });
         let burst = burst.unwrap_or_default();

@@ -6,7 +6,7 @@ use proptest::collection::vec;
 use proptest::option;
 use proptest::prelude::*;
 use stats::run::{Hits, PartitionRecord};
-use stats::{BurstInForce, DispatchTrace, LimitsInForce, ObjectRecord};
+use stats::{BurstAllowed, DispatchTrace, LimitsInForce, ObjectRecord};
 
 fn traces() -> impl Strategy<Value = DispatchTrace> {
     // Steps of up to 5 s, including zero, from any time within a year.
@@ -24,7 +24,7 @@ fn traces() -> impl Strategy<Value = DispatchTrace> {
 fn limits() -> impl Strategy<Value = LimitsInForce> {
     let number = || option::of(any::<u64>());
     let span = || any::<u64>().prop_map(Span::from_nanos);
-    let burst = (any::<u64>(), span()).prop_map(|(ppm, duration)| BurstInForce { ppm, duration });
+    let burst = (any::<u64>(), span()).prop_map(|(ppm, duration)| BurstAllowed { ppm, duration });
     (text(), number(), number(), number(), number(), option::of(burst), option::of(span())).prop_map(
         |(policy, ceiling_iops, ceiling_bytes, floor_iops, floor_bytes, burst, floor_latency)| LimitsInForce {
             policy,

@@ -88,7 +88,7 @@ fn a_ceiling_is_judged_by_its_fullest_second_and_only_while_in_force() {
 #[test]
 fn a_burst_that_the_policy_allows_is_no_excess() {
     let judge = |per_second: u32, duration_ms: u64| {
-        let burst = Some(BurstInForce { ppm: 1_000_000, duration: Span::from_millis(duration_ms) });
+        let burst = Some(BurstAllowed { ppm: 1_000_000, duration: Span::from_millis(duration_ms) });
         let limits = LimitsInForce { burst, ..ceiling(1000) };
         let recording = limited(run([[0; 2]; 2]), "s:/vol/a", false, limits, |_| per_second / 100);
         Criterion::CeilingHeld { tolerance: 0.01 }.judge(&recording)
