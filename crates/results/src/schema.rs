@@ -192,6 +192,7 @@ mod tests {
         STEPS[7],
         STEPS[8],
         STEPS[9],
+        STEPS[10],
         Step::Sql("ALTER TABLE run ADD COLUMN place TEXT NOT NULL DEFAULT 'here'"),
     ];
     /// A step that fails after a change.
@@ -206,6 +207,7 @@ mod tests {
         STEPS[7],
         STEPS[8],
         STEPS[9],
+        STEPS[10],
         Step::Sql("ALTER TABLE run ADD COLUMN place TEXT; SELECT nonsense"),
     ];
 

@@ -1,4 +1,4 @@
--- Version 10: bursts above ceilings, and floors by latency; only where a point's limits have any.
+-- Version 11: bursts above ceilings, and floors by latency; only where a point's limits have any.
 CREATE TABLE limits_beside (
     run INTEGER NOT NULL REFERENCES run ON DELETE CASCADE,
     object INTEGER NOT NULL,
