@@ -11,9 +11,9 @@ use stats::run::{Class, Difference, alone, differences, obstacles};
 
 /// Compare runs with the first of them
 ///
-/// Each difference has its 95 % confidence interval, computed from the seconds of both runs (batch
-/// means, Welch). Exit code 1: a difference is more than noise. Runs that are not comparable are
-/// refused.
+/// Each difference has its 95 % confidence interval, computed from how batches of seconds differ
+/// from the whole run (sectioning, Welch). Exit code 1: a difference is more than noise. Runs that
+/// are not comparable are refused.
 #[derive(clap::Args)]
 pub struct Compare {
     /// The runs, two or more
@@ -69,9 +69,8 @@ fn shown(numbers: [i64; 2], found: &[Difference]) -> String {
         }
         let base = difference.before;
         let percent = |part: f64| if base == 0.0 { "-".to_owned() } else { format!("{part:+.1} %") };
-        let interval = difference.interval.filter(|_| base != 0.0);
-        let width =
-            interval.map_or("-".to_owned(), |interval| format!("{:.1} %", 100.0 * interval.half_width / base.abs()));
+        let half_width = difference.half_width.filter(|_| base != 0.0);
+        let width = half_width.map_or("-".to_owned(), |half_width| format!("{:.1} %", 100.0 * half_width / base.abs()));
         let said = match difference.is_significant() {
             Some(true) => "differs",
             Some(false) => "noise",
@@ -82,7 +81,7 @@ fn shown(numbers: [i64; 2], found: &[Difference]) -> String {
             difference.figure,
             figure(difference.before),
             figure(difference.after),
-            percent(100.0 * (difference.after - base) / base),
+            percent(100.0 * difference.change() / base),
         ));
     }
     lines.join("\n") + "\n"
