@@ -51,7 +51,7 @@ pub struct Bill {
 pub struct Billed {
     /// What was promised and done.
     pub line: Line,
-    /// The name of its class, or of a policy without a class; empty without a policy.
+    /// The name of its class; empty if its policy is of no class, or if it has none.
     pub class: String,
     /// Whether its class is one of the provider's.
     pub has_price: bool,
@@ -82,11 +82,19 @@ impl Bill {
     }
 
     /// What several of its lines come to over the time in which a server ran. A volume counts for
-    /// as long as it was there, and one that has a line under each of its classes counts once.
+    /// as long as it was there, and one that has a line under each of its classes counts once. So
+    /// does the space of a LUN that has a line beside its volume's.
     pub fn together(&self, lines: &[Billed]) -> Line {
         let mut together = Line { seconds: self.covered_seconds, ..Line::default() };
-        lines.iter().for_each(|billed| together.sums.add(&billed.line.sums));
+        lines.iter().for_each(|billed| together.sums.add_line(&billed.line));
         together
+    }
+}
+
+impl Billed {
+    /// Its policy group, if it is of none of the classes.
+    pub(crate) fn policy_of_no_class(&self) -> Option<&str> {
+        (!self.has_price && !self.line.policy.is_empty()).then_some(&*self.line.policy)
     }
 }
 
@@ -102,7 +110,7 @@ fn billed(classes: &Classes, line: Line) -> Billed {
         (goal, hours.count() as u64)
     });
     Billed {
-        class: class.map_or_else(|| line.policy.clone(), |class| class.name.clone()),
+        class: class.map_or_else(String::new, |class| class.name.clone()),
         has_price: class.is_some(),
         hundredths: class.map_or(0, |class| price(class, classes.month_hours, &line)),
         late,
@@ -137,6 +145,7 @@ pub(crate) mod tests {
             hour: 100 + number,
             svm: svm.into(),
             volume: volume.into(),
+            path: format!("{svm}:/vol/{volume}"),
             policy: policy.into(),
             is_volume: true,
             seconds: 3600,
@@ -152,6 +161,7 @@ pub(crate) mod tests {
             hour: 100 + number,
             svm: "svm01".into(),
             volume: "erp".into(),
+            path: "svm01:/vol/erp/lun1".into(),
             seconds: 3600,
             sums: Sums {
                 ops: 3600 * 12_000,
@@ -237,5 +247,39 @@ pub(crate) mod tests {
         let together = bill.together(&bill.lines);
         assert!((together.allocated_tb() - 10.0).abs() < 1e-6, "{}", together.allocated_tb());
         assert_eq!((together.promised_iops(), together.used_iops()), (11_250.0, 12_000.0));
+    }
+
+    /// A volume of 10 TB without a policy has a LUN of 1 TB in gold, and another volume is in a
+    /// group called `gold` that `apply` did not make: the LUN has a line and a price, together they
+    /// are two volumes of 10 TB, and the group's name is not taken for the class's.
+    #[test]
+    fn what_is_in_a_volume_counts_once() {
+        let classes = Classes::read(CLASSES).unwrap();
+        let mut kept = hours(1);
+        kept.retain(|hour| hour.volume == "scratch" || hour.volume == "web");
+        kept[1].policy = "gold".into();
+        let lun = Sums { allocated_mib_s: kept[0].sums.allocated_mib_s / 10, floor_ops: 3600, ..Sums::default() };
+        kept.push(Hour {
+            path: "svm02:/vol/scratch/lun1".into(),
+            policy: "gold-svm02".into(),
+            is_volume: false,
+            sums: lun,
+            ..kept[0].clone()
+        });
+        let bill = Bill::of(&classes, Period { from: 100 * 3600, to: 101 * 3600 }, kept);
+        let told = |b: &Billed| (b.line.name(), b.class.clone(), b.has_price, (b.line.allocated_tb() * 1000.0).round());
+        assert_eq!(
+            bill.lines.iter().map(told).collect::<Vec<_>>(),
+            [
+                ("scratch".into(), String::new(), false, 10_000.0),
+                ("scratch/lun1".into(), "gold".into(), true, 1000.0),
+                ("web".into(), String::new(), false, 10_000.0),
+            ]
+        );
+        let together = bill.together(&bill.lines).allocated_tb();
+        assert!((together - 20.0).abs() < 1e-6, "{together}");
+        let text = crate::text::table(&bill);
+        assert!(text.contains("\n    policy group gold is of no class and has no price\n"), "{text}");
+        assert!(crate::page::page(&bill).render().contains("policy group gold is of no class"));
     }
 }

@@ -178,7 +178,7 @@ impl Classes {
         })?;
         let File { currency, month_hours, class: classes } = file;
         let whole = |key, rule, given: String| Err(ClassesError::Whole { key, rule, given });
-        if !(1..=8).contains(&currency.chars().count()) || currency.chars().any(char::is_control) {
+        if !(1..=8).contains(&currency.chars().count()) || !currency.chars().all(char::is_alphabetic) {
             return whole("currency", "1 to 8 letters", format!("{currency:?}"));
         }
         if !(1.0..=10_000.0).contains(&month_hours) {
@@ -294,6 +294,9 @@ mod tests {
             (format!("{GOLD}price_per_iops = nan"), "price_per_iops: must be"),
             (format!("month_hours = 0.0\n{GOLD}"), "month_hours: must be from 1 to 10000, got 0"),
             (format!("currency = \"\"\n{GOLD}"), "currency: must be 1 to 8 letters"),
+            (format!("currency = \"1234\"\n{GOLD}"), "currency: must be 1 to 8 letters, got \"1234\""),
+            (format!("currency = \"<b>\"\n{GOLD}"), "currency: must be 1 to 8 letters"),
+            (format!("currency = \"a b\"\n{GOLD}"), "currency: must be 1 to 8 letters"),
         ] {
             let refused = Classes::read(&text).unwrap_err().to_string();
             assert!(refused.contains(words) && !refused.contains('\n'), "{text}: {refused}");

@@ -1,4 +1,5 @@
-//! What a volume was promised and got under a policy, computed from the hours of its objects.
+//! What a volume, or an object in it with a policy of its own, was promised and got under a policy,
+//! computed from the hours of its objects.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -50,13 +51,15 @@ pub struct Hour {
     pub sums: Sums,
 }
 
-/// A volume under a policy over a period, as sums.
+/// A volume, or an object in one with a policy of its own, under a policy over a period, as sums.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Line {
     /// Its SVM.
     pub svm: String,
     /// The volume.
     pub volume: String,
+    /// The LUN, file or qtree in it, as a path below the volume; empty for the volume itself.
+    pub object: String,
     /// The policy group; empty if none.
     pub policy: String,
     /// Hours in which it existed.
@@ -65,15 +68,34 @@ pub struct Line {
     pub seconds: u64,
     /// What it did and was promised.
     pub sums: Sums,
+    /// The part of its space that another line has too, as that of the volume or qtree that
+    /// contains it.
+    pub(crate) contained: Contained,
     /// The highest hourly mean of operations per second.
     pub busiest_iops: f64,
     /// The mean latency of each hour with completed requests, in microseconds.
     pub latencies_us: Vec<u64>,
 }
 
+/// Space over time, allocated and used, in MiB times seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Contained {
+    allocated_mib_s: u64,
+    used_mib_s: u64,
+}
+
 impl Sums {
+    /// Adds a line to others, whose space may have its own in it.
+    pub(crate) fn add_line(&mut self, line: &Line) {
+        let Contained { allocated_mib_s, used_mib_s } = line.contained;
+        let mut own = line.sums;
+        own.allocated_mib_s = own.allocated_mib_s.saturating_sub(allocated_mib_s);
+        own.used_mib_s = own.used_mib_s.saturating_sub(used_mib_s);
+        self.add(&own);
+    }
+
     /// Adds other sums.
-    pub(crate) fn add(&mut self, other: &Sums) {
+    fn add(&mut self, other: &Sums) {
         for (sum, more) in [
             (&mut self.floor_ops, other.floor_ops),
             (&mut self.allocated_mib_s, other.allocated_mib_s),
@@ -94,6 +116,11 @@ impl Sums {
 const MIB: f64 = (1 << 20) as f64;
 
 impl Line {
+    /// The volume's name, or with it that of the object in it: `db/lun1`.
+    pub fn name(&self) -> String {
+        if self.object.is_empty() { self.volume.clone() } else { format!("{}/{}", self.volume, self.object) }
+    }
+
     /// The mean over time of a sum.
     fn mean(&self, sum: u64) -> f64 {
         sum as f64 / self.seconds.max(1) as f64
@@ -134,9 +161,11 @@ impl Line {
         self.sums.latency_us as f64 / 1000.0 / self.sums.completed.max(1) as f64
     }
 
-    /// Adds an hour of the same volume and policy.
+    /// Adds an hour of the same object and policy.
     fn add_hour(&mut self, hour: &Line) {
         self.sums.add(&hour.sums);
+        self.contained.allocated_mib_s += hour.contained.allocated_mib_s;
+        self.contained.used_mib_s += hour.contained.used_mib_s;
         self.hours += 1;
         self.seconds += hour.seconds;
         self.busiest_iops = self.busiest_iops.max(hour.used_iops());
@@ -144,23 +173,31 @@ impl Line {
     }
 }
 
-/// The volumes by SVM and name, under each policy that they had. The promise of a volume and of
-/// what is in it are one, of which the larger counts.
+/// The volumes by SVM and name, and what is in them with a policy of its own, under each policy
+/// that they had. The promise of a volume and of what is in it under the same policy are one, of
+/// which the larger counts.
 pub fn lines(hours: impl IntoIterator<Item = Hour>) -> Vec<Line> {
     let mut by_hour: BTreeMap<(String, String, u64), Vec<Hour>> = BTreeMap::new();
     for hour in hours.into_iter().filter(|hour| !hour.volume.is_empty()) {
         by_hour.entry((hour.svm.clone(), hour.volume.clone(), hour.hour)).or_default().push(hour);
     }
-    let mut lines: BTreeMap<(String, String, String), Line> = BTreeMap::new();
+    let mut lines: BTreeMap<[String; 4], Line> = BTreeMap::new();
     for ((svm, volume, _), rows) in by_hour {
-        for (policy, rows) in by_policy(&rows) {
-            let line = lines.entry((svm.clone(), volume.clone(), policy.to_owned())).or_insert_with(|| Line {
+        let paths: BTreeSet<&str> = rows.iter().map(|row| row.path.as_str()).collect();
+        for ((object, policy), rows) in by_owner(&rows) {
+            let whose = [&svm, &volume, object, policy].map(str::to_owned);
+            let line = lines.entry(whose).or_insert_with_key(|[svm, volume, object, policy]| Line {
                 svm: svm.clone(),
                 volume: volume.clone(),
-                policy: policy.to_owned(),
+                object: object.clone(),
+                policy: policy.clone(),
                 ..Line::default()
             });
-            line.add_hour(&of_one_hour(&rows));
+            // The outermost object is the one that the line is of.
+            let outermost = rows.iter().min_by_key(|row| row.path.len());
+            let mut around = outermost.into_iter().flat_map(|row| containers(row));
+            let is_contained = !object.is_empty() && around.any(|path| paths.contains(path));
+            line.add_hour(&of_one_hour(&rows, is_contained));
         }
     }
     lines.into_values().collect()
@@ -176,30 +213,50 @@ pub fn covered_seconds(hours: &[Hour]) -> u64 {
     by_hour.values().filter_map(|volumes| volumes.values().map(|rows| seconds(rows)).max()).sum()
 }
 
-/// The rows of a volume in an hour by the policy that they count for. One that names none counts
-/// for what its volume was under, of several policies for the one that the volume had longest.
-fn by_policy(rows: &[Hour]) -> BTreeMap<&str, Vec<&Hour>> {
+/// The rows of a volume in an hour by the object and the policy that they count for. One that names
+/// no policy counts for what its volume was under, of several policies for the one that the volume
+/// had longest. One under a policy that its volume had counts for the volume; of any other the
+/// outermost object under that policy is the one that has it.
+fn by_owner(rows: &[Hour]) -> BTreeMap<(&str, &str), Vec<&Hour>> {
     let volumes = || rows.iter().filter(|row| row.is_volume);
     let longest = volumes().max_by_key(|volume| volume.seconds).map_or("", |volume| &volume.policy);
     let of_none = if volumes().any(|volume| volume.policy.is_empty()) { "" } else { longest };
-    let mut found: BTreeMap<&str, Vec<&Hour>> = BTreeMap::new();
+    let mut found: BTreeMap<(&str, &str), Vec<&Hour>> = BTreeMap::new();
     for row in rows {
         let policy = if row.policy.is_empty() { of_none } else { &row.policy };
-        found.entry(policy).or_default().push(row);
+        let is_of_volume = row.is_volume || row.policy.is_empty() || volumes().any(|volume| volume.policy == policy);
+        let object = if is_of_volume { "" } else { below_volume(row, owner(row, rows)) };
+        found.entry((object, policy)).or_default().push(row);
     }
     found
 }
 
-/// What the objects of one volume that are under one policy did in an hour.
-fn of_one_hour(rows: &[&Hour]) -> Line {
+/// The path of the outermost object that contains a row's, or is it, under the same policy.
+fn owner<'a>(row: &'a Hour, rows: &'a [Hour]) -> &'a str {
+    let has_policy = |path: &str| rows.iter().any(|other| other.policy == row.policy && other.path == path);
+    containers(row).find(|path| has_policy(path)).unwrap_or(&row.path)
+}
+
+/// The paths of what may contain a row's object, the outermost first.
+fn containers(row: &Hour) -> impl Iterator<Item = &str> {
+    row.path.match_indices('/').map(|(at, _)| &row.path[..at])
+}
+
+/// The part of a path below the row's volume; all of another one.
+fn below_volume<'a>(row: &Hour, path: &'a str) -> &'a str {
+    path.strip_prefix(&format!("{}:/vol/{}/", row.svm, row.volume)).unwrap_or(path)
+}
+
+/// What the objects of one line did in an hour. Their space `is_contained` if that of what contains
+/// them is in another line.
+fn of_one_hour(rows: &[&Hour], is_contained: bool) -> Line {
     let has_volume = rows.iter().any(|row| row.is_volume);
     let paths: BTreeSet<&str> = rows.iter().map(|row| row.path.as_str()).collect();
-    let is_below_another = |path: &str| path.match_indices('/').any(|(at, _)| paths.contains(&path[..at]));
     let (mut sums, mut floor_within) = (Sums::default(), 0);
     for row in rows {
         let mut own = row.sums;
         // Space is that of who carries the policy: what is in it is a part of it.
-        if !row.is_volume && (has_volume || is_below_another(&row.path)) {
+        if !row.is_volume && (has_volume || containers(row).any(|path| paths.contains(path))) {
             (own.allocated_mib_s, own.used_mib_s) = (0, 0);
         }
         if !row.is_volume {
@@ -208,7 +265,9 @@ fn of_one_hour(rows: &[&Hour]) -> Line {
         sums.add(&own);
     }
     sums.floor_ops = sums.floor_ops.max(floor_within);
-    Line { seconds: seconds(rows), sums, ..Line::default() }
+    let Sums { allocated_mib_s, used_mib_s, .. } = sums;
+    let contained = if is_contained { Contained { allocated_mib_s, used_mib_s } } else { Contained::default() };
+    Line { seconds: seconds(rows), sums, contained, ..Line::default() }
 }
 
 /// Seconds that rows of a volume and of what is in it are of: those of the volume, which has one
@@ -232,7 +291,8 @@ mod tests {
 
     fn hour(number: u64, policy: &str, is_volume: bool) -> Hour {
         let (svm, volume, policy) = ("s".into(), "v".into(), policy.into());
-        Hour { hour: number, svm, volume, policy, is_volume, seconds: 3600, ..Hour::default() }
+        let path = if is_volume { "s:/vol/v" } else { "s:/vol/v/l" };
+        Hour { hour: number, svm, volume, path: path.into(), policy, is_volume, seconds: 3600, ..Hour::default() }
     }
 
     /// A volume of 1 TB in gold with a LUN that does the work: two hours with 100 and 300 IOPS have
@@ -285,9 +345,10 @@ mod tests {
         };
         let found = lines([hour(1, "", true), lun.clone(), hour(2, "gold", true), hour(3, "gold", true)]);
         let told: Vec<_> =
-            found.iter().map(|line| (line.policy.as_str(), line.hours, line.sums.floor_ops, line.sums.ops)).collect();
-        assert_eq!(told, [("", 1, 0, 0), ("bronze", 1, 3600, 36), ("gold", 2, 0, 0)]);
-        assert_eq!(found[1].sums.allocated_mib_s, 5);
+            found.iter().map(|line| (line.name(), line.policy.as_str(), line.hours, line.sums.floor_ops)).collect();
+        let [volume, own] = ["v", "v/l"].map(str::to_owned);
+        assert_eq!(told, [(volume.clone(), "", 1, 0), (volume, "gold", 2, 0), (own, "bronze", 1, 3600)]);
+        assert_eq!((found[2].sums.allocated_mib_s, found[2].sums.ops), (5, 36));
         // A volume's floor of two hours' worth covers that of the LUN in it.
         let both = [Hour { sums: Sums { floor_ops: 7200, ..Sums::default() }, ..hour(1, "bronze", true) }, lun];
         let both = lines(both)[0].sums;
@@ -328,13 +389,14 @@ mod tests {
         let rows = [&volume[..], &[before, after]].concat();
         let expected = vec![("".to_owned(), 1600, 10.0, 0.0, 1000.0), ("gold".to_owned(), 2000, 100.0, 2000.0, 1000.0)];
         assert_eq!(told(&rows), (expected, 3600));
-        // A LUN that is called otherwise from 600 s on was there all the time, and one that was
-        // there for less does not shorten it; what names no policy is of the longer of the
+        // A LUN that is called otherwise from 600 s on has a line under each name, and was there
+        // all the time; one that was there for less does not shorten it. What names no policy is of the longer of the
         // volume's.
         let bronze =
             |object, path: &str, seconds| Hour { object, path: path.into(), ..row("bronze", false, seconds, 0) };
         let luns = [bronze(3, "s:/vol/v/a", 600), bronze(3, "s:/vol/v/b", 3000), bronze(4, "s:/vol/v/c", 60)];
-        assert_eq!((told(&luns).0[0].1, told(&luns).1), (3600, 3600));
+        let (each, covered) = told(&luns);
+        assert_eq!((each.iter().map(|line| line.1).collect::<Vec<_>>(), covered), (vec![600, 3000, 60], 3600));
         let unnamed = [row("iron", true, 1600, 0), row("gold", true, 2000, 0), row("", false, 3600, 50)];
         let found = lines(unnamed);
         assert_eq!(
@@ -345,7 +407,7 @@ mod tests {
     }
 
     /// A LUN in a qtree that has a policy is of the qtree's line, and its space is not counted
-    /// beside the qtree's.
+    /// beside the qtree's. Another one has a line of its own, as has each of two LUNs.
     #[test]
     fn what_is_in_a_qtree_counts_for_its_policy() {
         let row = |path: &str, mib| Hour {
@@ -354,6 +416,8 @@ mod tests {
             ..hour(1, "bronze", false)
         };
         let found = lines([row("s:/vol/v/q/l", 5), row("s:/vol/v/q", 7), row("s:/vol/v/q1/l", 11)]);
-        assert_eq!((found[0].sums.allocated_mib_s, found[0].sums.ops), (7 + 11, 3 * 36));
+        let told = |line: &Line| (line.name(), line.sums.allocated_mib_s, line.sums.ops);
+        let told: Vec<_> = found.iter().map(told).collect();
+        assert_eq!(told, [("v/q".to_owned(), 7, 2 * 36), ("v/q1/l".to_owned(), 11, 36)]);
     }
 }

@@ -1,7 +1,7 @@
 //! A bill as a page: the totals, promised beside used, and every line.
 
 use crate::bill::{Bill, Billed};
-use crate::text::{money, percent, percent_fine, period, totals};
+use crate::text::{lasted, money, no_class, percent, percent_fine, period, totals};
 use report::Page;
 use report::chart::{Axis, Chart, Column, Look, Mark};
 use report::section::{Charts, Figure, Group, Table, TableCell, TableRow, Tables, Tone};
@@ -36,7 +36,15 @@ fn charts(bill: &Bill) -> Option<Charts> {
     if most == 0.0 {
         return None;
     }
-    let name = |billed: &&Billed| format!("{}:{}", billed.line.svm, billed.line.volume);
+    // A volume that changed its class has several lines.
+    let is_one_of_several = |billed: &Billed| {
+        let same = |other: &&Billed| (&other.line.svm, other.line.name()) == (&billed.line.svm, billed.line.name());
+        bill.lines.iter().filter(same).count() > 1
+    };
+    let name = |billed: &&Billed| {
+        let name = format!("{}:{}", billed.line.svm, billed.line.name());
+        if is_one_of_several(billed) { format!("{name} ({})", under(billed)) } else { name }
+    };
     let names: Vec<String> = lines.iter().map(name).collect();
     let mut chart = Chart::new("Promised and used", Axis::places(names.clone()), Axis::from_zero(most).unit("IOPS"));
     chart.room = 10;
@@ -81,7 +89,8 @@ fn prices(bill: &Bill) -> Tables {
             toned(or_dash(promises, || percent_fine(line.missed())), promises && line.sums.missed_ops > 0),
             TableCell::from(or_dash(billed.has_price, || money(billed.hundredths))),
         ];
-        TableRow { name: line.volume.clone(), remarks: Vec::new(), cells }
+        let remark = billed.policy_of_no_class().map(no_class);
+        TableRow { name: line.name(), remarks: remark.into_iter().collect(), cells }
     };
     let group = |(svm, lines): (&str, &[Billed])| {
         let rows = lines.iter().map(row).chain([together(bill, lines)]);
@@ -109,22 +118,31 @@ fn together(bill: &Bill, lines: &[Billed]) -> TableRow {
 
 /// How each volume was served.
 fn served(bill: &Bill) -> Tables {
-    let columns =
-        ["Volume", "Hours", "Busiest hour, IOPS", "MB/s", "Latency, ms", "Hours above its goal", "Floor missed, min"];
+    let columns = [
+        "Volume",
+        "Policy group",
+        "Hours",
+        "Busiest hour, IOPS",
+        "MB/s",
+        "Latency, ms",
+        "Hours above its goal",
+        "Floor missed",
+    ];
     let row = |billed: &Billed| {
         let line = &billed.line;
         let late = billed
             .late
             .map_or("–".to_owned(), |(goal, late)| format!("{late} of {} above {goal} ms", line.latencies_us.len()));
         let cells = vec![
+            TableCell::from(or_dash(!line.policy.is_empty(), || line.policy.clone())),
             TableCell::from(format!("{:.1}", line.seconds as f64 / 3600.0)),
             TableCell::from(thousands(line.busiest_iops.round() as u64)),
             TableCell::from(megabytes(line.sums.bytes as f64 / line.seconds.max(1) as f64)),
             TableCell::from(or_dash(line.sums.completed > 0, || format!("{:.2}", line.latency_ms()))),
             toned(late, billed.late.is_some_and(|(_, late)| late > 0)),
-            toned(format!("{:.0}", line.sums.missed_ms as f64 / 60_000.0), line.sums.missed_ms > 0),
+            toned(lasted(line.sums.missed_ms), line.sums.missed_ms > 0),
         ];
-        TableRow { name: line.volume.clone(), remarks: Vec::new(), cells }
+        TableRow { name: line.name(), remarks: Vec::new(), cells }
     };
     let group = |(svm, lines): (&str, &[Billed])| Group {
         name: svm.into(),
@@ -137,6 +155,12 @@ fn served(bill: &Bill) -> Tables {
         tables: vec![Table { columns: columns.map(String::from).into(), groups, ..Table::default() }],
         ..Tables::default()
     }
+}
+
+/// The class of a line, or its policy group without one.
+fn under(billed: &Billed) -> &str {
+    let class = [&*billed.class, &billed.line.policy].into_iter().find(|name| !name.is_empty());
+    class.unwrap_or("no policy")
 }
 
 fn toned(says: String, is_bad: bool) -> TableCell {
@@ -162,5 +186,18 @@ mod tests {
         assert_eq!(html.matches("<svg").count(), 2);
         assert!(!html.contains("NaN"));
         assert!(!page(&bill(0)).render().contains("<svg"), "nothing was done, and nothing is drawn");
+    }
+
+    /// A volume that changed its class has two lines, which the chart and both tables tell apart.
+    #[test]
+    fn lines_of_one_volume_are_told_apart() {
+        let mut bill = bill(1);
+        let mut before = bill.lines[0].clone();
+        (before.class, before.line.policy) = ("bronze".into(), "bronze-svm01".into());
+        bill.lines.insert(0, before);
+        let html = page(&bill).render();
+        for words in ["svm01:erp (bronze)", "svm01:erp (gold)", ">bronze-svm01<", ">gold-svm01<"] {
+            assert!(html.contains(words), "{words}");
+        }
     }
 }

@@ -89,9 +89,20 @@ pub(crate) fn percent(part: f64) -> String {
     format!("{:.1} %", 100.0 * part)
 }
 
-/// The same with two digits, for fractions that should be zero: `0.02 %`.
+/// The same with two digits, for fractions that should be zero: `0.02 %`, `<0.01 %`.
 pub(crate) fn percent_fine(part: f64) -> String {
-    format!("{:.2} %", 100.0 * part)
+    let percent = 100.0 * part;
+    if percent > 0.0 && percent < 0.005 { "<0.01 %".into() } else { format!("{percent:.2} %") }
+}
+
+/// Milliseconds in words, below a minute in seconds: `24 min`, `5 s`, `<1 s`.
+pub(crate) fn lasted(ms: u64) -> String {
+    match ms {
+        0 => "0".into(),
+        1..1000 => "<1 s".into(),
+        1000..60_000 => format!("{} s", ms / 1000),
+        _ => format!("{:.0} min", ms as f64 / 60_000.0),
+    }
 }
 
 /// Hundredths as money: `1,234.50`.
@@ -99,6 +110,8 @@ pub(crate) fn money(hundredths: u64) -> String {
     format!("{}.{:02}", thousands(hundredths / 100), hundredths % 100)
 }
 
+/// Width of the column for a line's name, of which the first two are blank.
+const NAME: usize = 16;
 /// Width of the column for a class's name.
 const CLASS: usize = 8;
 
@@ -107,7 +120,7 @@ fn row(name: &str, class: &str, cells: [String; 6]) -> String {
     let [tb, promised, used, held, missed, price] = cells;
     let line = format!(
         "{:<17}{:<9}{tb:>8}{promised:>9}{used:>9}{held:>8}{missed:>8}{price:>12}",
-        fit(name, 16),
+        fit(name, NAME),
         fit(class, CLASS)
     );
     line.trim_end().to_owned() + "\n"
@@ -140,7 +153,7 @@ fn of_line(billed: &Billed) -> String {
     let promises = line.sums.floor_ops > 0;
     let or_dash = |text: String| if promises { text } else { "–".into() };
     let mut text = row(
-        &format!("  {}", line.volume),
+        &format!("  {}", line.name()),
         class,
         [
             format!("{:.3}", line.allocated_tb()),
@@ -163,17 +176,27 @@ fn of_line(billed: &Billed) -> String {
 pub(crate) fn remarks(billed: &Billed) -> Vec<String> {
     let line = &billed.line;
     let mut remarks = Vec::new();
+    if width(&line.name()) + 2 > NAME {
+        remarks.push(format!("its name is {}", line.name()));
+    }
     if width(&billed.class) > CLASS {
-        let what = if billed.has_price { "class" } else { "policy group" };
-        remarks.push(format!("its {what} is {}", billed.class));
+        remarks.push(format!("its class is {}", billed.class));
+    }
+    if let Some(policy) = billed.policy_of_no_class() {
+        remarks.push(no_class(policy));
     }
     if line.sums.missed_ms > 0 {
-        remarks.push(format!("the floor was missed for {:.0} min", line.sums.missed_ms as f64 / 60_000.0));
+        remarks.push(format!("the floor was missed for {}", lasted(line.sums.missed_ms)));
     }
     if let Some((goal, late)) = billed.late.filter(|(_, late)| *late > 0) {
         remarks.push(format!("in {late} of {} hours the mean latency was above {goal} ms", line.latencies_us.len()));
     }
     remarks
+}
+
+/// Says why a line has no price.
+pub(crate) fn no_class(policy: &str) -> String {
+    format!("policy group {policy} is of no class and has no price")
 }
 
 /// Means and sums of several lines.
@@ -210,6 +233,7 @@ pub fn csv(bill: &Bill, out: impl std::io::Write) -> csv::Result<()> {
             block::date(bill.period.to, "%Y-%m-%dT%H:%M:%SZ"),
             line.svm.clone(),
             line.volume.clone(),
+            line.object.clone(),
             billed.class.clone(),
             line.policy.clone(),
             format!("{:.4}", line.seconds as f64 / 3600.0),
@@ -239,11 +263,12 @@ pub fn csv(bill: &Bill, out: impl std::io::Write) -> csv::Result<()> {
 }
 
 /// The columns of the CSV.
-const COLUMNS: [&str; 21] = [
+const COLUMNS: [&str; 22] = [
     "from",
     "to",
     "svm",
     "volume",
+    "object",
     "class",
     "policy",
     "hours",
@@ -299,8 +324,29 @@ platinum-for-databases
         assert!(shown.contains(&expected[1..]), "{shown}");
         assert!(shown.lines().all(|line| width(line) <= 80), "{shown}");
         let mut bill = bill(1);
-        bill.lines[1].class = "a-policy-of-another-day".into();
-        assert!(table(&bill).contains("    its policy group is a-policy-of-another-day\n"), "{}", table(&bill));
+        bill.lines[0].class = "platinum-for-databases".into();
+        bill.lines[1].line.policy = "a-policy-of-another-day".into();
+        bill.lines[2].line.volume = "a_volume_of_web_pages".into();
+        for remark in [
+            "its class is platinum-for-databases",
+            "policy group a-policy-of-another-day is of no class and has no price",
+            "its name is a_volume_of_web_pages",
+        ] {
+            assert!(table(&bill).contains(&format!("\n    {remark}\n")), "{}", table(&bill));
+        }
+    }
+
+    /// A floor that was missed for 5 s of a month is not missed for "0 min" or "0.00 %".
+    #[test]
+    fn a_small_miss_is_told() {
+        let told = [0, 400, 5_000, 59_999, 60_000, 1_440_000].map(lasted);
+        assert_eq!(told, ["0", "<1 s", "5 s", "59 s", "1 min", "24 min"]);
+        assert_eq!([0.0, 0.00002, 0.0002, 0.01].map(percent_fine), ["0.00 %", "<0.01 %", "0.02 %", "1.00 %"]);
+        let mut bill = bill(1);
+        (bill.lines[0].line.sums.missed_ms, bill.lines[0].line.sums.missed_ops) = (5_000, 100);
+        assert!(table(&bill).contains("    the floor was missed for 5 s\n"), "{}", table(&bill));
+        let html = crate::page::page(&bill).render();
+        assert!(html.contains(">5 s<") && html.contains("&lt;0.01 %"), "{html}");
     }
 
     #[test]
@@ -346,9 +392,9 @@ all together                30.000   20,250   12,000   5.7 %  0.99 %    2,020.00
         assert_eq!(rows.len(), 4);
         assert_eq!(
             rows[1],
-            "1970-01-05T04:00:00Z,1970-02-04T14:00:00Z,svm01,erp,gold,gold-svm01,730.0000,10.000000,8.000000,20000.000,\
+            "1970-01-05T04:00:00Z,1970-02-04T14:00:00Z,svm01,erp,,gold,gold-svm01,730.0000,10.000000,8.000000,20000.000,\
              12000.000,12000.000,258342912000000,1.7500,2,365,5.7143,1.0000,730.00,2000.00,EUR"
         );
-        assert!(rows[2].contains(",svm02,scratch,,,") && rows[2].ends_with(",0.00,,EUR"), "{}", rows[2]);
+        assert!(rows[2].contains(",svm02,scratch,,,,") && rows[2].ends_with(",0.00,,EUR"), "{}", rows[2]);
     }
 }

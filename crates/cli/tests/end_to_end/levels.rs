@@ -136,7 +136,8 @@ fn hours_become_a_bill() {
     );
     assert!(read_text(&scratch.join("bill.html")).contains("263.01"));
     for (arguments, words) in [
-        (&["--hours", "none.csv"][..], "--hours none.csv"),
+        (&[][..], "--pool <DIR>|--hours <FILE>"),
+        (&["--hours", "none.csv"], "--hours none.csv"),
         (&["--hours", "levels.toml"], "has no column hour; a row needs"),
         (&["--hours", "hours.csv", "--hours", "hours.csv"], "which --hours hours.csv has already; give each hour"),
         (&["--hours", "hours.csv", "--from", "soon"], "must be a date such as 2026-11-01"),

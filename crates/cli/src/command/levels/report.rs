@@ -10,12 +10,13 @@ use store::{HourRow, HourlyTotals, ObjectName, TOTALS};
 
 /// Report what was promised, used, held back and missed, and what it costs
 #[derive(clap::Args)]
+#[command(group(clap::ArgGroup::new("from_where").args(["pool", "hours"]).required(true).multiple(true)))]
 pub struct Report {
     /// The file of classes
     file: PathBuf,
     /// A pool's folder, whose hourly totals are read, whether or not it is being served; may be
     /// given several times
-    #[arg(long, value_name = "DIR", required_unless_present = "hours")]
+    #[arg(long, value_name = "DIR")]
     pool: Vec<PathBuf>,
     /// A file of hours (CSV), as `levels hours` writes it; may be given several times
     #[arg(long, value_name = "FILE")]
@@ -26,7 +27,7 @@ pub struct Report {
     /// Up to this date [default: now]
     #[arg(long, value_name = "DATE", value_parser = full_hour)]
     to: Option<u64>,
-    /// Also write the bill as CSV, a row for each volume
+    /// Also write the bill as CSV, a row for each line
     #[arg(long, value_name = "FILE")]
     csv: Option<PathBuf>,
     /// Also write a page
