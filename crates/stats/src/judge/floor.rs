@@ -23,6 +23,9 @@ pub(super) fn held(recording: &Recording, workloads: &[String], phase: &str, par
     // The first second is not judged, nor is a rest that is too short for a rate.
     let long = |(_, interval): &(usize, &Interval)| interval.length >= SHORTEST;
     let seconds: Vec<usize> = intervals(first, ran).enumerate().skip(1).filter(long).map(|(n, _)| n).collect();
+    if seconds.is_empty() {
+        return Err(format!("{phase} has no full second after its first, which is not judged; let it last longer"));
+    }
     let (mut judged, mut excluded, mut unasked, mut missing) = (0usize, 0usize, Vec::new(), 0.0);
     let mut worst = (f64::INFINITY, String::new());
     for &second in &seconds {

@@ -204,6 +204,18 @@ fn a_floor_is_judged_second_by_second_where_the_backend_could() {
     assert_eq!(outcome([[9000, 0], [10, 10], [9000, 2000], [9000, 2000], [9000, 2000]]), Outcome::CannotSay);
 }
 
+/// A phase of one second has only the second that is not judged.
+#[test]
+fn a_phase_without_a_second_after_the_first_says_so() {
+    let criterion = Criterion::FloorHeld { workloads: vec!["b".into()], phase: "after".into(), part: 0.99 };
+    let floor = LimitsInForce { floor_iops: Some(2000), ..LimitsInForce::default() };
+    let mut recording = limited(run([[9000; 2]; 2]), "s:/vol/b", false, floor, |_| 0);
+    recording.phases[1].end = recording.phases[1].start + Span::SECOND;
+    let verdict = criterion.judge(&recording);
+    let because = "after has no full second after its first, which is not judged; let it last longer";
+    assert_eq!((verdict.outcome, verdict.because.as_str()), (Outcome::CannotSay, because));
+}
+
 #[test]
 fn a_run_that_was_cut_short_says_nothing_about_its_last_phase() {
     let criterion =
