@@ -4,7 +4,7 @@ use crate::column::{Column, TierFigure, TierWord};
 use crate::difference::{Against, differences};
 use crate::lint::impossible;
 use crate::reading::readings;
-use crate::table::TierTable;
+use crate::table::{TierRow, TierTable};
 use report::text;
 
 /// Width of a line.
@@ -66,13 +66,24 @@ pub fn text(table: &TierTable, baseline: Option<u32>) -> String {
 pub(crate) fn by_row(table: &TierTable, baseline: u32, against: &[Against]) -> Vec<String> {
     let rows = table.rows.iter().filter(|row| row.number != baseline);
     rows.map(|row| {
-        let of: Vec<String> = against.iter().filter(|it| it.row == row.number).map(Against::words).collect();
+        let mut of: Vec<String> = against.iter().filter(|it| it.row == row.number).map(Against::words).collect();
+        of.extend(without_share(table, baseline, row));
         match of.is_empty() {
             true => format!("test {}: no figure in common", row.number),
             false => format!("test {}: {}", row.number, of.join(", ")),
         }
     })
     .collect()
+}
+
+/// The figures that a row shares with the baseline, where those of the baseline are 0.
+fn without_share(table: &TierTable, baseline: u32, row: &TierRow) -> impl Iterator<Item = String> {
+    let base = table.rows.iter().find(move |base| base.number == baseline);
+    TierFigure::ALL.into_iter().filter_map(move |figure| {
+        base?.median(figure).filter(|was| *was == 0.0)?;
+        row.median(figure)?;
+        Some(format!("{} is 0 in test {baseline}, so no change in percent", Column::Figure(figure).name()))
+    })
 }
 
 /// The spread of the repeats of each figure.
@@ -169,4 +180,26 @@ pub fn csv(table: &TierTable) -> String {
         writer.write_record(&record).expect("memory takes all");
     }
     String::from_utf8(writer.into_inner().expect("memory takes all")).expect("made of strings")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::difference::differences;
+
+    /// A baseline of 0 IOPS is in common, but nothing is a percentage of it.
+    #[test]
+    fn of_zero_there_is_no_percentage() {
+        let row = |number, figure, value| {
+            let mut row = TierRow { number, ..TierRow::default() };
+            row.add(figure, value, "run");
+            row
+        };
+        let rows = vec![row(1, TierFigure::Iops, 500.0), row(2, TierFigure::Iops, 0.0), row(3, TierFigure::Mbps, 7.0)];
+        let table = TierTable { title: String::new(), rows };
+        assert_eq!(
+            by_row(&table, 2, &differences(&table, 2).unwrap()),
+            ["test 1: IOPS is 0 in test 2, so no change in percent", "test 3: no figure in common"]
+        );
+    }
 }
