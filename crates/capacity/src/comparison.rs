@@ -226,12 +226,12 @@ impl Comparison {
     }
 }
 
-/// A difference with its sign; one that rounds to zero has a plus.
+/// A difference with its sign; one that rounds to zero has none.
 fn signed(error: f64, digits: usize) -> String {
     let scale = 10_f64.powi(digits as i32);
     // Turns -0 into 0.
     let rounded = (error * scale).round() / scale + 0.0;
-    format!("{rounded:+.digits$}")
+    if rounded == 0.0 { format!("{rounded:.digits$}") } else { format!("{rounded:+.digits$}") }
 }
 
 #[cfg(test)]
@@ -291,9 +291,27 @@ mod tests {
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         let page = shown.page().render();
         assert!(page.contains("+10.00 %") && page.contains("r is in no sum of errors: suspect."), "{page}");
-        assert_eq!(
-            (signed(-0.04, 1), signed(-0.06, 1), signed(0.04, 1)),
-            ("+0.0".into(), "-0.1".into(), "+0.0".into())
-        );
+        assert_eq!((signed(-0.04, 1), signed(-0.06, 1), signed(0.04, 1)), ("0.0".into(), "-0.1".into(), "0.0".into()));
+    }
+
+    /// Three columns of figures of seven characters, rows that are left out, and names of all
+    /// lengths: at most 80 columns.
+    #[test]
+    fn wide_figures_stay_within_80_columns() {
+        for length in 1..60 {
+            let column =
+                |name: &str| Column { name: name.into(), basis: Basis::Predicted(0), digits: 0, absolute: false };
+            let row = Row {
+                name: "n".repeat(length),
+                cells: vec![("188929".into(), Some(188_835.0)); 3],
+                left_out: Some("suspect".into()),
+            };
+            let columns = ["IOPS", "reads", "writes"].map(column).into();
+            let lines = vec![Line { name: "table".into(), columns, rows: vec![row] }];
+            let text = Comparison { lines, ..Comparison::default() }.text();
+            assert!(text.contains("188,929 188,835   0.0%"), "{text}");
+            let widest = text.lines().map(|line| line.chars().count()).max();
+            assert!(widest <= Some(80), "{widest:?}: {text}");
+        }
     }
 }

@@ -5,8 +5,13 @@ use report::text::{fit, thousands, width, wrap};
 use stats::Outcome;
 
 const COLUMNS: usize = 80;
-/// Maximum number of columns of figures side by side: 9 for a name, 3 × 23 for figures.
+/// Maximum number of columns of figures side by side: 6 for a name, 3 × [`FIGURES`], and 2 for a
+/// mark at rows that are left out.
 const ABREAST: usize = 3;
+/// Width of a column of figures: published, simulated and error.
+const FIGURES: usize = 24;
+/// Width of a mark behind a row.
+const MARK: usize = 2;
 
 impl Comparison {
     /// As text.
@@ -51,8 +56,8 @@ impl Line {
         let mut out = String::new();
         let names = self.rows.iter().map(|row| width(&row.name)).max().unwrap_or(0);
         // Long row names leave room for one column of figures, short ones for three.
-        let abreast = ((COLUMNS - names.min(32) - 2) / 24).clamp(1, ABREAST);
-        let names = names.min(COLUMNS - 24 * abreast - 1);
+        let abreast = ((COLUMNS - names.min(32) - MARK) / FIGURES).clamp(1, ABREAST);
+        let names = names.min(COLUMNS - FIGURES * abreast - MARK);
         let all: Vec<usize> = (0..self.columns.len()).collect();
         for part in all.chunks(abreast) {
             out += &format!("\n{}\n", self.name);
@@ -65,7 +70,7 @@ impl Line {
                 let short = self.columns[column].name.split(',').next().unwrap_or_default();
                 out += &format!("  {:>22}", fit(short, 22));
             }
-            out += &format!("\n{:names$}{}\n", "", format!("  {:>9} simul.  error", given.word()).repeat(part.len()));
+            out += &format!("\n{:names$}{}\n", "", format!(" {:>9} simul.  error", given.word()).repeat(part.len()));
             for row in &self.rows {
                 out += &format!("{:names$}", fit(&row.name, names));
                 part.iter().for_each(|&column| out += &self.cell(row, column));
@@ -101,7 +106,9 @@ impl Line {
         let published = published.parse::<u64>().map_or_else(|_| published.clone(), thousands);
         let published = if published.is_empty() { "–".into() } else { published };
         let simulated = simulated.map_or("–".into(), |figure| of.shown(figure));
-        format!("  {:>9} {simulated:>6} {:>6}", fit(&published, 9), of.error(row.error(column, of.absolute)))
+        // A figure that is wider than its column takes the blanks before the published one.
+        let both = format!("{} {simulated:>6}", fit(&published, 9));
+        format!("{both:>17} {:>6}", of.error(row.error(column, of.absolute)))
     }
 
     fn summary(&self, part: &[usize], names: usize) -> String {
