@@ -18,7 +18,7 @@ mod shape;
 mod told;
 
 pub(crate) use point::setting;
-pub use point::{CalibrationLane, CalibrationPoint, LeftOut, calibration_points};
+pub use point::{CalibrationLane, CalibrationPoint, LeftOut, calibration_apart, calibration_points};
 pub use shape::CalibrationShape;
 
 use array::Model;

@@ -25,7 +25,7 @@ mod workshop;
 pub use buffers::Buffered;
 pub use calibration::{
     CALIBRATION_POINTS_MIN, Calibrated, CalibrationLane, CalibrationPoint, CalibrationShape, LeftOut, calibrate,
-    calibration_points,
+    calibration_apart, calibration_points,
 };
 pub use comparison::{Basis, Column, Comparison, Curve, Drawn, Fitted, Given, Line, Row, Target};
 pub use fsx::{Deployment, FLOWS, FileSystem, Governed, PhaseDone, Resource, Used, compare, phases, seconds};

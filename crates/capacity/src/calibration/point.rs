@@ -144,6 +144,26 @@ pub(crate) fn setting<'r>(run: &'r Run, point: u32, actor: u32, key: &str) -> Op
     closest.map(|setting| &setting.value)
 }
 
+/// Recordings of one storage in equal loads differ by less than this factor, whoever else used it.
+const APART: f64 = 2.0;
+
+/// Two of several runs, given by their points, that are not of one storage, and by what factor
+/// their rates in the same loads differ on average; of several such pairs the first.
+pub fn calibration_apart(runs: &[Vec<CalibrationPoint>]) -> Option<(usize, usize, f64)> {
+    let pairs = (0..runs.len()).flat_map(|other| (0..other).map(move |one| (one, other)));
+    let apart = |(one, other): (usize, usize)| {
+        let [one_by_load, other_by_load] = [one, other].map(|run| together(runs[run].clone()));
+        let factors = one_by_load.iter().filter_map(|point| {
+            let same = other_by_load.iter().find(|same| same.lanes == point.lanes)?;
+            Some((same.rate / point.rate).ln()).filter(|factor| factor.is_finite())
+        });
+        let factors: Vec<f64> = factors.collect();
+        let mean = factors.iter().map(|factor| factor.abs()).sum::<f64>() / factors.len().max(1) as f64;
+        Some((one, other, mean.exp())).filter(|(_, _, times)| *times > APART)
+    };
+    pairs.into_iter().find_map(apart)
+}
+
 /// Sorts points by load and replaces those of equal load by their median, which is not affected by
 /// one recording that was disturbed.
 pub(super) fn together(mut points: Vec<CalibrationPoint>) -> Vec<CalibrationPoint> {
@@ -223,6 +243,22 @@ mod tests {
     use super::*;
     use block::Span;
     use stats::run::{Cell, Point};
+
+    /// Of the same two loads, run 2 did about as much as run 0, and run 1 twenty times as much: it
+    /// is of other storage. Runs without a load in common cannot be told apart.
+    #[test]
+    fn recordings_of_several_arrays_are_found() {
+        let point = |depth, rate: f64| {
+            let lane = CalibrationLane { read_percent: 100, sequential: false, read_len: 4096, write_len: 0, depth };
+            CalibrationPoint { lanes: vec![lane], rate, rates: [rate; 2], responses: None, recordings: 1 }
+        };
+        let run = |rates: [f64; 2]| vec![point(1, rates[0]), point(8, rates[1])];
+        let runs = [run([100.0, 600.0]), run([2000.0, 12_000.0]), run([130.0, 700.0])];
+        let (one, other, times) = calibration_apart(&runs).expect("two differ");
+        assert!((one, other) == (0, 1) && (times - 20.0).abs() < 1e-9, "{one} {other} {times}");
+        assert_eq!(calibration_apart(&[runs[0].clone(), runs[2].clone()]), None);
+        assert_eq!(calibration_apart(&[runs[0].clone(), vec![point(4, 9000.0)]]), None);
+    }
 
     /// Two stages: 100 reads of 4 KiB a second with 8 outstanding, then the same by a rate.
     fn run() -> Run {

@@ -14,6 +14,8 @@ use storage::Place;
 
 /// Sizes of requests, and numbers in flight.
 const BLOCKS: [&str; 2] = ["4k", "64k"];
+/// The larger of them.
+const LARGEST: Bytes = Bytes::kib(64);
 const DEPTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];
 
 /// How long each point lasts, and how often the whole ladder is run.
@@ -70,10 +72,21 @@ fn check_place(place: &Path, size: Bytes) -> Result<()> {
         if !about.is_file() && !about.file_type().is_block_device() {
             bail!("{}: is neither a file nor a block device; name one that is", named());
         }
+        // A device has no length of its own.
+        let length = Bytes(about.len());
+        if about.is_file() && length < LARGEST {
+            bail!(
+                "{}: must hold at least {LARGEST}, the ladder's largest request, got {length}; name a larger file",
+                named()
+            );
+        }
         if let Err(error) = File::open(place) {
             bail!("{}: cannot be read ({error}); name another file or device", named());
         }
         return Ok(());
+    }
+    if size < LARGEST {
+        bail!("--size: must be at least {LARGEST}, the ladder's largest request, got {size}");
     }
     check_file("--place", place)?;
     let parent = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));

@@ -3,7 +3,7 @@
 use crate::command::results;
 use crate::memory::Memory;
 use anyhow::{Result, anyhow, bail};
-use capacity::{CalibrationPoint, LeftOut, calibration_points};
+use capacity::{CalibrationPoint, LeftOut, calibration_apart, calibration_points};
 use stats::run::{Run, Setting, Value};
 use workload::plan::Plan;
 use workload::{Arrival, Pattern, Spec};
@@ -28,6 +28,7 @@ impl Recordings {
     pub fn of(names: &[String], memory: &Memory) -> Result<Recordings> {
         let database = results::open(memory)?;
         let mut numbers: Vec<i64> = Vec::new();
+        let mut each: Vec<Vec<CalibrationPoint>> = Vec::new();
         let mut found = Recordings { points: Vec::new(), from: String::new(), about: String::new(), notes: Vec::new() };
         for name in names {
             let number = database.number_of(name)?;
@@ -39,7 +40,17 @@ impl Recordings {
             if matches!(run.identity.tool.as_str(), "run" | "simulate" | "demo") {
                 say_load(&mut run, number)?;
             }
+            let before = found.points.len();
             found.add(&run, &format!("run {number}"))?;
+            each.push(found.points[before..].to_vec());
+        }
+        if let Some((one, other, times)) = calibration_apart(&each) {
+            bail!(
+                "--run: runs {} and {} are not of one storage: of the same loads one did {times:.1} times as much as the \
+                 other; name runs of one",
+                numbers[one],
+                numbers[other]
+            );
         }
         found.from = listed(&numbers);
         Ok(found)
