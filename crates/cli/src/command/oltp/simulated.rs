@@ -116,8 +116,31 @@ fn evidence(device: &Device, shop: &Shop, figures: &Figures) -> Result<(Evidence
     let carried = capacity::carried(&array, shop);
     seen.device = Some(carried.media);
     let (name, used) = carried.limit;
-    let grounds = format!("{name}, {:.0} % used (by means)", 100.0 * used);
-    Ok((seen, Limiter { name: if name == "host" { "processor" } else { "storage" }, grounds }))
+    let busy =
+        figures.worked.as_secs_f64() / (figures.window.as_secs_f64() * f64::from(shop.users)).max(f64::MIN_POSITIVE);
+    Ok((seen, limiter(&name, used, (shop.think > Span::ZERO).then_some(busy))))
+}
+
+/// From this part on, the host and stages of an array are full.
+const FULL: f64 = 0.9;
+
+/// What limited: the host or a stage of the array, if it is full, and otherwise how long each
+/// transaction takes. `busy` is the part of users' time in transactions where they think between
+/// them.
+fn limiter(fullest: &str, used: f64, busy: Option<f64>) -> Limiter {
+    let used_by_means = format!("{fullest}, {:.0} % used (by means)", 100.0 * used);
+    match busy.filter(|busy| *busy < 0.5) {
+        Some(busy) => {
+            let grounds = format!("they were thinking; transactions took {:.0} % of their time", 100.0 * busy);
+            Limiter { name: "the users", grounds }
+        }
+        None if used < FULL => {
+            let grounds = format!("nothing is full; the fullest is {used_by_means}");
+            Limiter { name: "response times", grounds }
+        }
+        None if fullest == "host" => Limiter { name: "processor", grounds: used_by_means },
+        None => Limiter { name: "storage", grounds: used_by_means },
+    }
 }
 
 /// Keeps the run like those on real databases.
@@ -190,4 +213,25 @@ fn text(figures: &Figures, shop: &Shop, device: &str) -> String {
         wrapped.iter().enumerate().map(|(at, line)| format!("{:<11}{line}", if at == 0 { "storage" } else { "" })),
     );
     lines.join("\n") + "\n"
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A controller that is 11 % used limits nothing: users wait for each transaction in turn.
+    #[test]
+    fn what_is_nearly_idle_does_not_limit() {
+        let told = |fullest, used, busy| {
+            let Limiter { name, grounds } = limiter(fullest, used, busy);
+            format!("{name}; {grounds}")
+        };
+        assert_eq!(
+            told("controller", 0.11, None),
+            "response times; nothing is full; the fullest is controller, 11 % used (by means)"
+        );
+        assert_eq!(told("disks", 0.95, Some(0.8)), "storage; disks, 95 % used (by means)");
+        assert_eq!(told("host", 0.9, None), "processor; host, 90 % used (by means)");
+        assert_eq!(told("host", 0.2, Some(0.1)), "the users; they were thinking; transactions took 10 % of their time");
+    }
 }
