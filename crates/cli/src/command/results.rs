@@ -118,6 +118,16 @@ pub fn compared(database: &Database, number: i64) -> Result<Run> {
 /// classes: more take longer than a second to read.
 const SLICES_DRAWN: u64 = 1_000_000;
 
+/// A rate without decimals; below ten with three, so that work that was done is not a rate of 0.
+fn rounded(rate: f64) -> String {
+    match rate {
+        0.0 => "0".into(),
+        _ if rate < 0.0005 => "<0.001".into(),
+        _ if rate < 9.9995 => format!("{rate:.3}"),
+        _ => format!("{rate:.0}"),
+    }
+}
+
 /// The processes of RanRead all do the same, so they are shown together.
 fn as_looked_at(run: Run) -> Run {
     if run.identity.tool == "ranread" { run.together("processes") } else { run }

@@ -1,6 +1,6 @@
 //! `seawall results list`: a line for each run.
 
-use super::open;
+use super::{open, rounded};
 use crate::Answer;
 use crate::memory::{Memory, named_label};
 use crate::terminal;
@@ -112,7 +112,7 @@ fn listed(runs: &[RunLine], columns: Option<usize>) -> String {
 fn rate(iops: Option<f64>) -> String {
     match iops {
         None => "-".into(),
-        Some(iops) if iops < 1e6 => format!("{iops:.0}"),
+        Some(iops) if iops < 1e6 => rounded(iops),
         Some(iops) => format!("{:.2}M", iops / 1e6),
     }
 }
@@ -129,6 +129,15 @@ fn verdict(run: &RunLine) -> &'static str {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Work that was done is not a rate of 0.
+    #[test]
+    fn low_rates_have_decimals() {
+        let rates = [0.0, 0.0004, 0.45, 9.87654, 12.6, 1234.5, 2.5e6];
+        let told = rates.map(|iops| rate(Some(iops)));
+        assert_eq!(told, ["0", "<0.001", "0.450", "9.877", "13", "1234", "2.50M"]);
+        assert_eq!(rate(None), "-");
+    }
 
     fn line(id: i64, title: &str, counts: [usize; 3]) -> RunLine {
         RunLine {

@@ -1,6 +1,6 @@
 //! `seawall results show`: the final state of one run.
 
-use super::{drawn, looked_at, open};
+use super::{drawn, looked_at, open, rounded};
 use crate::Answer;
 use crate::live::Stream;
 use crate::memory::Memory;
@@ -136,7 +136,7 @@ fn line(run: &Run, cell: &Cell) -> String {
         "{:<20} {:<7} {:>8} {:>8} {:>8} {:>8} {:>8} {:>6}",
         text::fit(&text::printable(actor), 20),
         text::fit(cell.class.name(), 7),
-        known(rate(cell.ops as f64), 0),
+        rate(cell.ops as f64).map_or("-".to_owned(), rounded),
         known(cell.bytes.and_then(|bytes| rate(bytes as f64 / 1e6)), 1),
         ms(response.map_or(0.0, |times| times.mean().as_millis_f64())),
         ms(response.map_or(0.0, |times| times.quantile(0.99).as_millis_f64())),
@@ -175,6 +175,14 @@ mod tests {
         let told: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("one")).collect();
         let starts = ["one ", "  of its schedule: 5 late", "two ", "  of its schedule: 7 late"];
         assert!(told.len() == 4 && told.iter().zip(starts).all(|(line, start)| line.starts_with(start)), "{text}");
+    }
+
+    /// 9 transactions in 20 s are 0.450 a second and not 0.
+    #[test]
+    fn a_low_rate_is_not_none() {
+        let cell = Cell { ops: 9, ..Cell::new(0, 0, Class::ALL, Span::from_secs(20)) };
+        let told = line(&Run::default(), &cell);
+        assert_eq!(told.split_whitespace().nth(1), Some("0.450"), "{told}");
     }
 
     /// Imported figures of another program, without where and how they were measured.
