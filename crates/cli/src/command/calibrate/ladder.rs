@@ -85,9 +85,6 @@ fn check_place(place: &Path, size: Bytes) -> Result<()> {
         }
         return Ok(());
     }
-    if size < LARGEST {
-        bail!("--size: must be at least {LARGEST}, the ladder's largest request, got {size}");
-    }
     check_file("--place", place)?;
     let parent = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let room = dataset::room(parent).with_context(named)?;
