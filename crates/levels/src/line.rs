@@ -390,8 +390,8 @@ mod tests {
         let expected = vec![("".to_owned(), 1600, 10.0, 0.0, 1000.0), ("gold".to_owned(), 2000, 100.0, 2000.0, 1000.0)];
         assert_eq!(told(&rows), (expected, 3600));
         // A LUN that is called otherwise from 600 s on has a line under each name, and was there
-        // all the time; one that was there for less does not shorten it. What names no policy is of the longer of the
-        // volume's.
+        // all the time; one that was there for less does not shorten it. What names no policy is of
+        // the longer of the volume's.
         let bronze =
             |object, path: &str, seconds| Hour { object, path: path.into(), ..row("bronze", false, seconds, 0) };
         let luns = [bronze(3, "s:/vol/v/a", 600), bronze(3, "s:/vol/v/b", 3000), bronze(4, "s:/vol/v/c", 60)];
