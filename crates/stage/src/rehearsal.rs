@@ -74,7 +74,8 @@ pub fn rehearse<'p>(plan: &Plan, all: impl IntoIterator<Item = Rehearsed<'p>>) -
     for Rehearsed { before, phase, commands } in all {
         for command in commands {
             for line in unfold(command) {
-                let about = |error| format!("{}: before {before:?}: {line}: {error:#}", plan.at_command(phase, command));
+                let about =
+                    |error| format!("{}: before {before:?}: {line}: {error:#}", plan.at_command(phase, command));
                 refused.extend(rehearsal.play(&line).err().map(about));
             }
         }
