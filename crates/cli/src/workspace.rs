@@ -36,7 +36,8 @@ impl Workspace {
         let (needed, free) = (Bytes(needed.0.saturating_add(SLACK.0)), space.available);
         if free < needed {
             bail!(
-                "--dir {}: {needed} are needed, {free} are free; make the volumes smaller or choose another place",
+                "--dir {}: {needed} are needed, {free} are free; make the volumes smaller (`size` in the plan, or --size) or \
+                 choose another place",
                 path.display()
             );
         }

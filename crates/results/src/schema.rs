@@ -181,35 +181,19 @@ mod tests {
     use super::*;
 
     /// Steps of a later Seawall: the real ones and one that adds a column.
-    const LATER: &[Step] = &[
-        STEPS[0],
-        STEPS[1],
-        STEPS[2],
-        STEPS[3],
-        STEPS[4],
-        STEPS[5],
-        STEPS[6],
-        STEPS[7],
-        STEPS[8],
-        STEPS[9],
-        STEPS[10],
-        Step::Sql("ALTER TABLE run ADD COLUMN place TEXT NOT NULL DEFAULT 'here'"),
-    ];
-    /// A step that fails after a change.
-    const BROKEN: &[Step] = &[
-        STEPS[0],
-        STEPS[1],
-        STEPS[2],
-        STEPS[3],
-        STEPS[4],
-        STEPS[5],
-        STEPS[6],
-        STEPS[7],
-        STEPS[8],
-        STEPS[9],
-        STEPS[10],
-        Step::Sql("ALTER TABLE run ADD COLUMN place TEXT; SELECT nonsense"),
-    ];
+    fn later() -> Vec<Step> {
+        [STEPS, &[Step::Sql("ALTER TABLE run ADD COLUMN place TEXT NOT NULL DEFAULT 'here'")]].concat()
+    }
+
+    /// Steps of which the last fails after a change.
+    fn broken() -> Vec<Step> {
+        [STEPS, &[Step::Sql("ALTER TABLE run ADD COLUMN place TEXT; SELECT nonsense")]].concat()
+    }
+
+    /// The name of the first copy of a file with all steps.
+    fn copy() -> String {
+        format!("results.sqlite.v{}.bak", STEPS.len())
+    }
 
     fn open(path: &Path, steps: &[Step]) -> Result<Connection, Error> {
         let mut connection = Connection::open(path).unwrap();
@@ -229,11 +213,11 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("results.sqlite");
         open(&path, STEPS).unwrap().execute_batch(ADD_RUN).unwrap();
-        let newer = open(&path, LATER).unwrap();
+        let newer = open(&path, &later()).unwrap();
         assert_eq!(count(&newer, "SELECT count(*) FROM run WHERE title = 'old' AND place = 'here'"), 1);
-        assert_eq!(pragma(&newer, "user_version").unwrap(), 11);
+        assert_eq!(pragma(&newer, "user_version").unwrap(), STEPS.len() as i64 + 1);
         // The backup is a complete file of the old version, which the old program can open.
-        let copy = open(&dir.path().join("results.sqlite.v10.bak"), STEPS).unwrap();
+        let copy = open(&dir.path().join(copy()), STEPS).unwrap();
         assert_eq!(count(&copy, "SELECT count(*) FROM run WHERE title = 'old'"), 1);
     }
 
@@ -241,10 +225,11 @@ mod tests {
     fn a_newer_file_is_refused_in_one_line_and_left_alone() {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("results.sqlite");
-        open(&path, LATER).unwrap();
+        open(&path, &later()).unwrap();
         let before = std::fs::read(&path).unwrap();
         let error = open(&path, STEPS).unwrap_err().to_string();
-        assert!(error.contains("format 11") && error.contains("up to 10") && !error.contains('\n'), "{error}");
+        let formats = [format!("format {}", STEPS.len() + 1), format!("up to {}", STEPS.len())];
+        assert!(formats.iter().all(|format| error.contains(format)) && !error.contains('\n'), "{error}");
         assert_eq!(std::fs::read(&path).unwrap(), before);
     }
 
@@ -253,7 +238,7 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("results.sqlite");
         open(&path, STEPS).unwrap();
-        assert!(matches!(open(&path, BROKEN), Err(Error::Sqlite { .. })));
+        assert!(matches!(open(&path, &broken()), Err(Error::Sqlite { .. })));
         let old = open(&path, STEPS).unwrap();
         assert_eq!(count(&old, "SELECT count(*) FROM pragma_table_info('run') WHERE name = 'place'"), 0);
     }
@@ -263,10 +248,10 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let path = dir.path().join("results.sqlite");
         open(&path, STEPS).unwrap();
-        assert!(open(&path, BROKEN).is_err());
-        open(&path, LATER).unwrap();
-        assert!(dir.path().join("results.sqlite.v10.bak").exists());
-        assert!(dir.path().join("results.sqlite.v10.bak.2").exists());
+        assert!(open(&path, &broken()).is_err());
+        open(&path, &later()).unwrap();
+        assert!(dir.path().join(copy()).exists());
+        assert!(dir.path().join(copy() + ".2").exists());
     }
 
     #[test]

@@ -157,7 +157,7 @@ mod tests {
             ("[qos]\nunit = \"binary\"", ["unit", "units", "nesting"]),
             ("[qos]\nutilisation = 70", ["seawall.toml", "capacity_iops", "say what the pool can do"]),
             ("[qos]\ncapacity_iops = 9\nutilisation = 0", ["seawall.toml", "from 1 to 1000 percent", "got 0"]),
-            ("[qos]\ngroups_max = -1", ["seawall.toml", "[qos]", "-1"]),
+            ("[qos]\ngroups_max = -1", ["seawall.toml", "qos.groups_max", "-1"]),
         ] {
             let error = read(text).unwrap_err();
             assert!(words.iter().all(|word| error.contains(word)) && !error.contains('\n'), "{error}");

@@ -130,7 +130,7 @@ mod tests {
         let text = "GET /a?size=>=1&name=\"x\"|<y HTTP/1.1\r\nX: /a?<\">\r\n\r\n";
         assert_eq!(passed(text), "GET /a?size=%3E=1&name=%22x%22|%3Cy HTTP/1.1\r\nX: /a?<\">\r\n\r\n");
         assert_eq!(passed("\r\nGET /?a=>"), "\r\nGET /?a=%3E");
-        for text in ["{\"a\": \"/b?>\"}", "GET <\"> HTTP/1.1", "GET /<\"> HTTP/1.1", "get /?a=> HTTP/1.1", " /?>"] {
+        for text in ["{\"a\": \"/b?>\"}", "GET <\"> HTTP/1.1", "GET /<\"> HTTP/1.1", "get /?a=> HTTP/1.1"] {
             assert_eq!(passed(text), text);
         }
     }

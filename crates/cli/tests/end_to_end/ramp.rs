@@ -334,7 +334,7 @@ fn what_cannot_be_run_is_refused() {
     refused("--miniops 1 --maxiops 1 --wijfile w --results no/db", "--results: no is no folder; make it first");
     refused("--miniops 1 --maxiops 1 --wijfile w --numruns 0", "--numruns: must be between 1 and 1000, got 0");
     refused("--miniops 0 --maxiops 1 --wijfile w", "--miniops: must be a whole number above 0, such as 75000");
-    refused("--miniops 1 --maxiops 101M --wijfile w", "--maxiops: must be between 1 and 100000000 IOPS, got 101000000");
+    refused("--miniops 1 --maxiops 101M --wijfile w", "--maxiops: must be between 1 and 100000000 IOPS, got 101M");
     refused("--status", "--status: no ramp is running");
     refused("--stop", "--stop: no ramp is running");
     let Some(mount) = filled() else { return };

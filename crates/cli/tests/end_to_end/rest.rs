@@ -70,7 +70,7 @@ fn the_official_client_administrates() {
     let by_tenant = "\"who\":{\"user\":\"tenant\",\"address\":\"127.0.0.1\"}";
     let of_tenant: Vec<&str> = trail.lines().filter(|line| line.contains(by_tenant)).collect();
     let (denied, done): (Vec<&str>, Vec<&str>) = of_tenant.iter().partition(|line| line.contains("may not do that"));
-    assert_eq!((done.len(), denied.len()), (2, 2), "{trail}");
+    assert_eq!((done.len(), denied.len()), (2, 3), "{trail}");
     assert!(
         denied[0].contains("POST /api/storage/qos/policies") && denied[1].contains("POST /api/svm/svms"),
         "{trail}"

@@ -2,7 +2,7 @@
 
 use crate::plan;
 use crate::results::{file, recording};
-use crate::running::{run, seawall};
+use crate::running::{RESULTS, run, seawall};
 use crate::scratch::Scratch;
 use crate::server::read_text;
 use stats::HeldBy;
@@ -14,7 +14,9 @@ fn figures_of_a_shared_lun_are_nobodys_own() {
     let scratch = Scratch::new();
     let other = "[[workload]]\nname = \"little\"\nlun = \"/vol/vol1/lun1\"\nrate = 10\n\n[[phase]]";
     let text = plan::PLAN.replacen("[[phase]]", other, 1);
-    let ended = run(seawall(scratch.path()).arg("simulate").arg(plan::write(&scratch, &text)).args(["--out", "out"]));
+    let mut command = seawall(scratch.path());
+    command.arg("simulate").arg(plan::write(&scratch, &text)).args(["--out", "out"]).env(RESULTS, "out.sqlite");
+    let ended = run(&mut command);
     assert_eq!(ended.code, Some(0), "{ended:?}");
     let row = |name: &str| ended.out.lines().rfind(|line| line.trim_start().starts_with(name)).unwrap_or_default();
     for name in ["server1", "little"] {
