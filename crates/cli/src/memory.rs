@@ -184,8 +184,7 @@ impl Kept {
     /// Writes the run so far on another thread, without waiting.
     pub fn so_far(&mut self, mut run: Run) {
         let Some(writer) = &self.writer else { return };
-        run.identity.state = State::Running;
-        self.label(&mut run);
+        self.mark_running(&mut run);
         run.host = self.host_so_far();
         writer.so_far(run);
     }
@@ -196,8 +195,7 @@ impl Kept {
         let Some(writer) = &self.writer else { return Span::from_nanos(u64::MAX) };
         if self.simulated {
             let mut run = run.clone();
-            run.identity.state = State::Running;
-            self.label(&mut run);
+            self.mark_running(&mut run);
             writer.wait_for(run);
         }
         writer.foldable()
@@ -215,6 +213,11 @@ impl Kept {
         if let Some(writer) = self.writer.take() {
             writer.forget();
         }
+    }
+
+    fn mark_running(&self, run: &mut Run) {
+        run.identity.state = State::Running;
+        self.label(run);
     }
 
     fn label(&self, run: &mut Run) {

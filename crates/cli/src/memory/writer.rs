@@ -37,9 +37,9 @@ pub struct Writer {
 }
 
 enum Order {
-    SoFar(Box<Run>),
-    /// The same, for one who waits until it has been tried.
-    SoFarNow(Box<Run>, SyncSender<()>),
+    /// What there is so far; whoever waits has the other end of the channel, which is closed when
+    /// it has been tried.
+    SoFar(Box<Run>, Option<SyncSender<()>>),
     End(Box<Run>),
     Forget,
 }
@@ -71,14 +71,14 @@ impl Writer {
     pub fn so_far(&self, run: Run) {
         self.pace.next.store(u64::MAX, Relaxed);
         // Without the thread nothing is kept any longer; it has reported why.
-        let _ = self.orders.as_ref().map(|orders| orders.try_send(Order::SoFar(Box::new(run))));
+        let _ = self.orders.as_ref().map(|orders| orders.try_send(Order::SoFar(Box::new(run), None)));
     }
 
     /// Writes what there is so far, and waits for it.
     pub fn wait_for(&self, run: Run) {
         let (tried, wait) = sync_channel(1);
         // Without the thread nothing is kept any longer, and it said why.
-        let _ = self.orders.as_ref().map(|orders| orders.send(Order::SoFarNow(Box::new(run), tried)));
+        let _ = self.orders.as_ref().map(|orders| orders.send(Order::SoFar(Box::new(run), Some(tried))));
         let _ = wait.recv();
     }
 
@@ -155,8 +155,7 @@ impl Database {
     fn serve(mut self, asked: &Receiver<Order>, pace: &Pace) -> Option<(PathBuf, i64)> {
         for order in asked {
             match order {
-                Order::SoFar(run) => self.write_so_far(&run, pace)?,
-                Order::SoFarNow(run, _tried) => self.write_so_far(&run, pace)?,
+                Order::SoFar(run, _tried) => self.write_so_far(&run, pace)?,
                 Order::End(run) => {
                     self.said = false;
                     self.write(&run, "not all of the run is kept")?;

@@ -4,6 +4,7 @@ use crate::plan;
 use crate::results::{phases, recording};
 use crate::running::{RESULTS, Running, seawall, until};
 use crate::scratch::Scratch;
+use std::process::ExitStatus;
 
 /// Ctrl-C while 3 × 1 GiB are being filled: exit code 2, one line, no pool, no results.
 #[test]
@@ -20,19 +21,25 @@ fn a_stop_while_volumes_are_filled_leaves_nothing() {
     assert_eq!(scratch.listing(), [""; 0]);
 }
 
+/// A plan with these criteria, stopped by Ctrl-C in the second of its phases: how it ended, and its
+/// lines.
+fn stopped_in_a_phase(scratch: &Scratch, criteria: &str) -> (ExitStatus, Vec<String>) {
+    // Long enough that nobody waits for its end.
+    let text = format!("{}\n{criteria}", plan::PLAN.replace("seconds = 4", "seconds = 600"));
+    let mut command = seawall(scratch.path());
+    command.arg("run").arg(plan::write(scratch, &text)).args(["--out", "results"]).env(RESULTS, "results.sqlite");
+    let mut run = Running::start(command);
+    run.wait_for("0:03  server1");
+    run.signal("INT");
+    run.end()
+}
+
 /// Ctrl-C in the second of two phases: exit code 2, no pool, and what was measured kept and marked
 /// as cut short.
 #[test]
 fn a_stop_in_a_phase_keeps_what_was_measured() {
     let scratch = Scratch::new();
-    // Long enough that nobody waits for its end.
-    let text = plan::PLAN.replace("seconds = 4", "seconds = 600");
-    let mut command = seawall(scratch.path());
-    command.arg("run").arg(plan::write(&scratch, &text)).args(["--out", "results"]).env(RESULTS, "results.sqlite");
-    let mut run = Running::start(command);
-    run.wait_for("0:03  server1");
-    run.signal("INT");
-    let (status, lines) = run.end();
+    let (status, lines) = stopped_in_a_phase(&scratch, "");
     assert_eq!(status.code(), Some(2), "{lines:?}");
     assert!(lines.last().unwrap().contains("marked as cut short"), "{lines:?}");
     let recording = recording(&scratch.join("results"));
@@ -53,13 +60,7 @@ fn a_stop_does_not_hide_what_did_not_hold() {
     let scratch = Scratch::new();
     let missed = "[[criterion]]\nkind = \"rate-is\"\nworkloads = [\"server1\"]\nphase = \"free\"\niops = 1\n\
                   tolerance = 0.01\n";
-    let text = format!("{}\n{missed}", plan::PLAN.replace("seconds = 4", "seconds = 600"));
-    let mut command = seawall(scratch.path());
-    command.arg("run").arg(plan::write(&scratch, &text)).args(["--out", "results"]).env(RESULTS, "results.sqlite");
-    let mut run = Running::start(command);
-    run.wait_for("0:03  server1");
-    run.signal("INT");
-    let (status, lines) = run.end();
+    let (status, lines) = stopped_in_a_phase(&scratch, missed);
     assert_eq!(status.code(), Some(1), "{lines:?}");
     assert!(lines.iter().any(|line| line.contains("marked as cut short")), "{lines:?}");
 }
