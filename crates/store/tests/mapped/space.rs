@@ -57,12 +57,7 @@ fn give_back(bench: &mut Bench) {
     let mut out = Vec::new();
     let is_at_work = |core: &map::Core| core.stale() > 0 || core.is_busy() || core.has_work();
     while is_at_work(bench.volumes.core()) {
-        // The store reads no clock: the time is always later.
-        let Wakeup::At(due) = bench.volumes.next_wakeup() else {
-            bench.turn(&mut out);
-            continue;
-        };
-        bench.volumes.poll(due, &mut out);
+        bench.turn_early(&mut out);
     }
     assert!(out.is_empty());
 }
@@ -113,10 +108,7 @@ fn nothing_is_given_back_where_the_settings_say_so() {
     // The end of the log is recorded in time; after that there is nothing to do.
     let mut out = Vec::new();
     while bench.volumes.next_wakeup() != Wakeup::Idle {
-        match bench.volumes.next_wakeup() {
-            Wakeup::At(due) => bench.volumes.poll(due, &mut out),
-            _ => bench.turn(&mut out),
-        }
+        bench.turn_early(&mut out);
     }
     assert_eq!((bench.volumes.next_wakeup(), bench.volumes.core().stale()), (Wakeup::Idle, 4 << 20));
     assert!(taken(dir.path()) >= 4 << 20);
