@@ -163,7 +163,7 @@ impl Work<'_, '_> {
     }
 }
 
-/// Advice when the floors together near what the backend has shown.
+/// Advice when the floors together come near the most that the storage has served lately.
 pub fn advice(gate: &GateStatus) -> Option<String> {
     if !gate.floors_near_best {
         return None;
@@ -175,7 +175,7 @@ pub fn advice(gate: &GateStatus) -> Option<String> {
         true => (format!("{floors_iops} IOPS"), format!("{best_iops}")),
         false => (format!("{} MB/s", floors_bytes.0 / 1_000_000), format!("{}", best_bytes.0 / 1_000_000)),
     };
-    Some(format!("the floors ask for {floors} together, and the most that the storage has shown is {best}"))
+    Some(format!("the floors ask for {floors} together, and the storage has served at most {best} lately"))
 }
 
 /// The mean times of a request, for the tables.

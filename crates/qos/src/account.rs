@@ -204,7 +204,7 @@ pub struct GateStatus {
     pub floors_iops: u64,
     /// The sum of the floors in bytes per second.
     pub floors_bytes: Bytes,
-    /// Whether the floors together are near what the backend has shown (more than 80 % of it):
+    /// Whether the floors together are near the best that the backend did (more than 80 % of it):
     /// advice, not a refusal.
     pub floors_near_best: bool,
 }
