@@ -45,6 +45,14 @@ fn new_bytes(size: NewSize, was: u64, units: SizeUnits, max: u64, who: &str) -> 
     })
 }
 
+/// A typed size and what it became, if rounding up to whole blocks added so much that three digits
+/// show it: `500B, rounded up to 4096B`.
+pub(super) fn rounded_up(size: NewSize, bytes: u64, units: SizeUnits) -> Option<String> {
+    let NewSize::Is(typed) = size else { return None };
+    let added = bytes.checked_sub(typed.bytes(units)?)?;
+    (added >= bytes.div_ceil(1000)).then(|| format!("{typed}, rounded up to {bytes}B"))
+}
+
 impl Administration {
     /// Measures every object under an adaptive policy and evaluates the policies that are due. To
     /// be called regularly; the edits are for the scheduler.

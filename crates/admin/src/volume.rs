@@ -4,7 +4,7 @@ use super::{
     AdminError, Answer, Assigned, Deed, Effect, Errand, FILES_BYTES, ObjectDetails, Obstacle, Top, list, path_of,
     uuid_of, whole,
 };
-use crate::size::{new_volume_bytes, volume_bytes};
+use crate::size::{new_volume_bytes, rounded_up, volume_bytes};
 use block::ObjectId;
 use ontap::catalogue::{
     VolumeCommand, VolumeCreate, VolumeDelete, VolumeModify, VolumeMount, VolumeRename, VolumeSize, VolumeUnmount,
@@ -94,10 +94,10 @@ impl Errand<'_> {
 
     /// Changes a volume's size; returns the new size.
     fn resize_volume(&mut self, volume: ObjectId, size: NewSize) -> Result<u64, AdminError> {
-        let size = new_volume_bytes(size, self.size_of(volume), self.units)?;
-        self.check_volume_holds(volume, size)?;
-        self.resize(volume, size)?;
-        Ok(size)
+        let bytes = new_volume_bytes(size, self.size_of(volume), self.units)?;
+        self.check_volume_holds(volume, size, bytes)?;
+        self.resize(volume, bytes)?;
+        Ok(bytes)
     }
 
     fn size_of(&self, object: ObjectId) -> u64 {
@@ -107,12 +107,16 @@ impl Errand<'_> {
     fn size_volume(&mut self, asked: &VolumeSize) -> Result<Answer, AdminError> {
         let svm = self.svm_of_volume(asked.vserver.as_ref(), asked.volume.as_str())?;
         let volume = self.known_volume(svm, asked.volume.as_str())?;
-        let (bytes, is) = match asked.new_size {
-            Some(size) => (self.resize_volume(volume, size)?, "size set to"),
-            None => (self.size_of(volume), "has size"),
+        let text = match asked.new_size {
+            Some(size) => {
+                let bytes = self.resize_volume(volume, size)?;
+                let is = rounded_up(size, bytes, self.units).unwrap_or_else(|| size_text(bytes, self.units));
+                format!("size set to {is}")
+            }
+            None => format!("has size {}", size_text(self.size_of(volume), self.units)),
         };
         let (svm, name) = (self.svm_name(svm), &asked.volume);
-        Ok(Answer::Text(format!("vol size: Volume \"{svm}:{name}\" {is} {}.\n", size_text(bytes, self.units))))
+        Ok(Answer::Text(format!("vol size: Volume \"{svm}:{name}\" {text}.\n")))
     }
 
     /// Gives it a place in its SVM's name space. One that it has is taken away by a command of its
@@ -170,16 +174,17 @@ impl Errand<'_> {
         Obstacle::NoVolume.told(text).given(name).about(svm).into()
     }
 
-    /// Checks that the LUNs and files of a volume fit in `size` bytes.
-    fn check_volume_holds(&self, volume: ObjectId, size: u64) -> Result<(), AdminError> {
+    /// Checks that the LUNs and files of a volume fit in the `bytes` that its new size comes to.
+    fn check_volume_holds(&self, volume: ObjectId, size: NewSize, bytes: u64) -> Result<(), AdminError> {
         let taken = self.taken_in(volume) + self.at.world.files(volume).bytes;
-        if taken <= size {
+        if taken <= bytes {
             return Ok(());
         }
         let path = path_of(self.registry, volume).unwrap_or_default();
-        let [taken, given] = self.sizes([taken, size]);
+        let [taken, given] = self.sizes([taken, bytes]);
+        let given = rounded_up(size, bytes, self.units).unwrap_or(given);
         let text = format!(
-            "{path}: its LUNs and files take {taken} together, which is more than the size of {given} given; delete \
+            "{path}: its LUNs and files take {taken} together, which is more than the size given ({given}); delete \
              some first"
         );
         Err(Obstacle::BelowContents.told(text).given(size).about(path).into())

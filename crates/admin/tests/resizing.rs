@@ -88,7 +88,13 @@ fn a_size_that_cannot_be_is_refused_with_what_it_is_now() {
     let told = bench.refused("lun resize /vol/v/l -size +900005000");
     assert!(told.contains("has 899997696B left for LUNs and files, 900005888B more are needed"), "{told}");
     let told = bench.refused("volume size v -new-size -950MB");
-    assert!(told.contains("take 100.0MB together, which is more than the size of 50.00MB given"), "{told}");
+    assert!(told.contains("take 100.0MB together, which is more than the size given (50.00MB)"), "{told}");
+    // A size that rounding up to whole blocks changes is told as given and as it became.
+    let told = bench.refused("volume modify v -size 500");
+    assert!(told.contains("which is more than the size given (500B, rounded up to 4096B)"), "{told}");
+    bench.run("volume create w -size 1GB").unwrap();
+    let told = bench.run("volume size w -new-size 5000").unwrap();
+    assert_eq!(told, "vol size: Volume \"s:w\" size set to 5000B, rounded up to 8192B.\n");
     let told = bench.refused("volume size v -new-size +x");
     assert!(told.contains("-new-size: \"+x\" is not a size"), "{told}");
 }
