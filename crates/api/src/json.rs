@@ -3,6 +3,7 @@
 
 use crate::problem::{Problem, code};
 use serde::de::{DeserializeSeed, Deserializer, Error as _, MapAccess, SeqAccess, Visitor};
+use serde_json::error::Category;
 use serde_json::{Map, Value};
 use std::fmt;
 
@@ -21,9 +22,23 @@ pub(crate) fn object(body: &[u8]) -> Result<Map<String, Value>, Problem> {
     let bad = |message: String| Problem::new(400, code::BAD_JSON, message);
     let mut reader = serde_json::Deserializer::from_slice(body);
     let read = Depth(DEPTH_MAX).deserialize(&mut reader).and_then(|value| reader.end().map(|()| value));
-    match read.map_err(|error| bad(format!("the body is not taken as JSON: {error}")))? {
+    match read.map_err(|error| bad(refused(&error)))? {
         Value::Object(object) => Ok(object),
         _ => Err(bad("the body must be a JSON object, such as {\"name\": \"vol1\"}".into())),
+    }
+}
+
+/// What a body was refused for and where, in terms of JSON and not of its reader.
+fn refused(error: &serde_json::Error) -> String {
+    let (line, column) = (error.line(), error.column());
+    match error.classify() {
+        Category::Eof => "the body is not complete JSON: it ends before its object is closed".to_owned(),
+        Category::Data => {
+            let text = error.to_string();
+            let rule = text.rsplit_once(" at line ").map_or(text.as_str(), |(rule, _)| rule);
+            format!("the body: {rule} (line {line}, column {column})")
+        }
+        Category::Syntax | Category::Io => format!("the body is not valid JSON at line {line}, column {column}"),
     }
 }
 
@@ -116,8 +131,12 @@ mod tests {
         let deep = format!("{}1{}", "{\"a\":".repeat(17), "}".repeat(17));
         for (body, word) in [
             ("[]", "must be a JSON object"),
-            ("{", "EOF"),
-            ("{} {}", "trailing"),
+            ("{", "is not complete JSON"),
+            (r#"{"name": "vol1"#, "is not complete JSON"),
+            ("{} {}", "is not valid JSON at line 1, column 4"),
+            ("{\n  \"name\": vol1}", "is not valid JSON at line 2, column 11"),
+            ("{\"size\": 1,}", "is not valid JSON at line 1, column 12"),
+            ("{\"name\": \"\\ud800\"}", "is not valid JSON at line 1"),
             (r#"{"size": 1, "size": 2}"#, "\"size\" stands twice"),
             (r#"{"a": {"b": 1, "b": 1}}"#, "\"b\" stands twice"),
             (&deep, "16 deep"),
