@@ -387,8 +387,34 @@ impl Owner {
     }
 
     fn with_session(&mut self, now: Time, index: u32, work: impl FnOnce(&mut Session, &mut ShardParts<'_>)) {
-        let Some(Some(session)) = self.sessions.get_mut(index as usize) else { return };
-        let mut shard = ShardParts {
+        let (sessions, mut shard) = self.parts(now);
+        let Some(Some(session)) = sessions.get_mut(index as usize) else { return };
+        work(session, &mut shard);
+        let sent = session.handed_over(now).map(|claimed| (claimed, session.awaits_its_send()));
+        let has_ended = session.is_over() && session.finish(&mut shard);
+        let (listed, waits) = (session.listed, if has_ended { None } else { session.waits() });
+        session.listed = waits;
+        if let Some((claimed, is_awaited)) = sent {
+            self.leaving += claimed;
+            self.send_awaited |= is_awaited;
+        }
+        if has_ended || listed != waits {
+            self.waiting.change(index, listed, waits);
+            self.claims.starving = self.waiting.is_starving();
+        }
+        if has_ended {
+            self.link.end(index);
+            if let Some(session) = self.sessions[index as usize].take() {
+                self.forget(&session);
+            }
+            self.free.push(index);
+            self.note_freed(true);
+        }
+    }
+
+    /// The sessions, and beside them the parts of the shard that each of them uses.
+    fn parts(&mut self, now: Time) -> (&mut Vec<Option<Session>>, ShardParts<'_>) {
+        let shard = ShardParts {
             now,
             io: &self.io,
             port: &self.port,
@@ -405,48 +431,7 @@ impl Owner {
             room: &mut self.room,
             scratch: &mut self.scratch,
         };
-        work(session, &mut shard);
-        if let Some(claimed) = session.handed_over(now) {
-            self.leaving += claimed;
-            self.send_awaited |= session.awaits_its_send();
-        }
-        if session.is_over() && session.finish(&mut shard) {
-            if let Some(session) = self.sessions[index as usize].take() {
-                self.waiting.change(index, session.listed, None);
-                self.link.end(index);
-                self.claims.starving = self.waiting.is_starving();
-                self.forget(&session);
-            }
-            self.free.push(index);
-            self.note_freed(true);
-            return;
-        }
-        let waits = session.waits();
-        if session.listed != waits {
-            self.waiting.change(index, std::mem::replace(&mut session.listed, waits), waits);
-            self.claims.starving = self.waiting.is_starving();
-        }
-    }
-
-    fn remember(&mut self, session: &Session) {
-        match session.caller().address {
-            _ if session.is_refused => self.refused += 1,
-            Some(address) => *self.callers.entry(address).or_default() += 1,
-            None => {}
-        }
-    }
-
-    fn forget(&mut self, session: &Session) {
-        let Some(address) = session.caller().address.filter(|_| !session.is_refused) else {
-            self.refused -= u32::from(session.is_refused);
-            return;
-        };
-        if let Some(count) = self.callers.get_mut(&address) {
-            *count -= 1;
-            if *count == 0 {
-                self.callers.remove(&address);
-            }
-        }
+        (&mut self.sessions, shard)
     }
 
     fn look_at_deadlines(&mut self, now: Time) {

@@ -4,7 +4,7 @@ use super::{LISTENER, Owner};
 use crate::access::Caller;
 use crate::limits::REFUSALS;
 use crate::listen::Listener;
-use crate::session::{Arrival, Protocol, Session, ShardParts};
+use crate::session::{Arrival, Protocol, Session};
 use admin::EventKind;
 use block::Time;
 use std::net::IpAddr;
@@ -80,23 +80,7 @@ impl Owner {
             self.sessions.len() as u32 - 1
         });
         let socket = self.io.register(socket);
-        let mut shard = ShardParts {
-            now,
-            io: &self.io,
-            port: &self.port,
-            gate: &mut self.gate,
-            exports: &self.exports,
-            files: &mut self.files,
-            access: &self.access,
-            tls: self.tls.as_ref(),
-            limits: &self.limits,
-            claims: &mut self.claims,
-            replies: &mut self.replies,
-            link: &mut self.link,
-            notices: &mut self.notices,
-            room: &mut self.room,
-            scratch: &mut self.scratch,
-        };
+        let (_, mut shard) = self.parts(now);
         match Session::begin(index, Arrival { socket, caller, protocol, refused_for }, &mut shard) {
             Some(session) => {
                 self.remember(&session);
@@ -112,6 +96,28 @@ impl Owner {
         }
         // Registers its wait if the ring was too full for its first receive.
         self.with_session(now, index, |_, _| ());
+    }
+
+    /// Counts a new session for those limits.
+    fn remember(&mut self, session: &Session) {
+        match session.caller().address {
+            _ if session.is_refused => self.refused += 1,
+            Some(address) => *self.callers.entry(address).or_default() += 1,
+            None => {}
+        }
+    }
+
+    pub(super) fn forget(&mut self, session: &Session) {
+        let Some(address) = session.caller().address.filter(|_| !session.is_refused) else {
+            self.refused -= u32::from(session.is_refused);
+            return;
+        };
+        if let Some(count) = self.callers.get_mut(&address) {
+            *count -= 1;
+            if *count == 0 {
+                self.callers.remove(&address);
+            }
+        }
     }
 
     /// The limit that one more connection from that address would exceed.
