@@ -98,23 +98,7 @@ fn allocate(dir: &Path, size: u64) {
 }
 
 fn contents(leaves: &BTreeSet<u32>, size_of: &dyn Fn(u32) -> u64) -> Contents {
-    let object = |id, kind, parent, name: &str, size| ObjectRow {
-        id,
-        kind,
-        parent,
-        name: name.into(),
-        size,
-        policy: None,
-        template: None,
-        fair: false,
-        offline: false,
-        os_type: None,
-        created: 0,
-        junction: None,
-        origin: None,
-        origin_snapshot: None,
-        node: None,
-    };
+    let object = |id, kind, parent, name: &str, size| ObjectRow { size, ..ObjectRow::new(id, kind, parent, name) };
     let mut contents = Contents::default();
     let mut add = |row: ObjectRow| drop(contents.objects.insert(row.id, row));
     add(object(SVM, Kind::Svm, None, "s", 0));

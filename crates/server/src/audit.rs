@@ -312,23 +312,7 @@ mod tests {
     use std::time::Duration;
 
     fn row(id: u32, kind: Kind, parent: Option<u32>, name: &str, size: u64) -> ObjectRow {
-        ObjectRow {
-            id,
-            kind,
-            parent,
-            name: name.into(),
-            size,
-            policy: None,
-            template: None,
-            fair: false,
-            offline: false,
-            os_type: None,
-            created: 0,
-            junction: None,
-            origin: None,
-            origin_snapshot: None,
-            node: None,
-        }
+        ObjectRow { size, ..ObjectRow::new(id, kind, parent, name) }
     }
 
     #[test]

@@ -92,6 +92,29 @@ pub struct ObjectRow {
     pub node: Option<(u32, u64)>,
 }
 
+impl ObjectRow {
+    /// An object of that name, without a size and without anything that it may have besides.
+    pub fn new(id: CatalogueId, kind: Kind, parent: Option<CatalogueId>, name: &str) -> ObjectRow {
+        ObjectRow {
+            id,
+            kind,
+            parent,
+            name: name.into(),
+            size: 0,
+            policy: None,
+            template: None,
+            fair: false,
+            offline: false,
+            os_type: None,
+            created: 0,
+            junction: None,
+            origin: None,
+            origin_snapshot: None,
+            node: None,
+        }
+    }
+}
+
 /// A policy group.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct PolicyRow {

@@ -315,23 +315,7 @@ mod tests {
     #[test]
     fn whatever_is_in_a_policy_group_is_in_one_that_is_there() {
         let broken = |policy, template| {
-            let svm = ObjectRow {
-                id: 1,
-                kind: Kind::Svm,
-                parent: None,
-                name: "svm01".into(),
-                size: 0,
-                policy,
-                template,
-                fair: false,
-                offline: false,
-                os_type: None,
-                created: 0,
-                junction: None,
-                origin: None,
-                origin_snapshot: None,
-                node: None,
-            };
+            let svm = ObjectRow { policy, template, ..ObjectRow::new(1, Kind::Svm, None, "svm01") };
             broken_rules(&Contents { objects: [(1, svm)].into(), ..Contents::default() })
         };
         for group in 1..=BUILT_IN_POLICIES {

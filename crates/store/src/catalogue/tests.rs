@@ -17,21 +17,9 @@ fn open(path: &Path) -> Catalogue {
 
 fn object(id: CatalogueId, kind: Kind, parent: Option<CatalogueId>, name: &str) -> ObjectRow {
     ObjectRow {
-        id,
-        kind,
-        parent,
-        name: name.into(),
-        size: 0,
-        policy: None,
-        template: None,
-        fair: false,
-        offline: false,
         os_type: (kind == Kind::Lun).then(|| "vmware".into()),
-        created: 0,
-        junction: None,
-        origin: None,
-        origin_snapshot: None,
         node: (kind == Kind::ClientFile).then_some((7, 1_795_314_659_000_000_000)),
+        ..ObjectRow::new(id, kind, parent, name)
     }
 }
 
