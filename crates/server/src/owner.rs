@@ -20,7 +20,7 @@ mod holding;
 mod orders;
 mod turns;
 
-use accepting::Accepting;
+use accepting::{Accepting, Shortage};
 use alone::Alone;
 use awake::Awake;
 pub use cache::cache_seen;
@@ -82,6 +82,7 @@ pub(crate) struct Owner {
     replies: ReplyTimes,
     notices: Notices,
     listeners: Vec<Accepting>,
+    shortage: Shortage,
     /// Clients are accepted. Until all exports are known, connections wait in the kernel: a client
     /// that reconnects after a restart must not be told that its export does not exist.
     is_open: bool,
@@ -160,6 +161,7 @@ impl Owner {
             replies: ReplyTimes::default(),
             notices: Notices::default(),
             listeners: spoken.map(|(listener, protocol)| Accepting::new(&io, listener, protocol)).collect(),
+            shortage: Shortage::default(),
             is_open: false,
             sessions: Vec::new(),
             free: Vec::new(),

@@ -26,6 +26,26 @@ impl Accepting {
     }
 }
 
+/// The accepts that failed in a row for lack of descriptors or memory. They are retried twice a
+/// second, so the log has a line where they begin and one where they end.
+#[derive(Debug, Default)]
+pub(super) struct Shortage {
+    failures: u64,
+}
+
+impl Shortage {
+    /// Counts a failure; returns whether it is the first.
+    fn begins(&mut self) -> bool {
+        self.failures += 1;
+        self.failures == 1
+    }
+
+    /// An accept succeeded; returns how many had failed before it, if any.
+    fn end(&mut self) -> Option<u64> {
+        Some(std::mem::take(&mut self.failures)).filter(|&failures| failures > 0)
+    }
+}
+
 impl Owner {
     /// Starts an accept on every listener that has none in flight.
     pub(super) fn accept(&mut self) {
@@ -47,11 +67,18 @@ impl Owner {
             return;
         }
         match (event.accepted, event.result) {
-            (Some(socket), _) => self.begin_session(now, number, socket),
+            (Some(socket), _) => {
+                if let Some(failures) = self.shortage.end() {
+                    tracing::warn!(failures, "connections are accepted again");
+                }
+                self.begin_session(now, number, socket);
+            }
             (None, Err(failure)) if is_short_of(failure) => {
                 // Trying again at once would fail again. A connection that ends frees resources, so
                 // the next periodic check tries again.
-                tracing::warn!(%failure, "no connection can be accepted now");
+                if self.shortage.begins() {
+                    tracing::warn!(%failure, "no connection can be accepted until there is room for one again");
+                }
                 let text = format!("no connection can be accepted: {failure}");
                 self.notices.note(EventKind::ClientRefused, "accept", text);
                 return;
@@ -138,4 +165,19 @@ fn is_short_of(failure: Failure) -> bool {
     const ENFILE: i32 = 23;
     const EMFILE: i32 = 24;
     matches!(failure, Failure::Os(uring::Errno(ENFILE | EMFILE))) || failure.fault() == block::Fault::NoMemory
+}
+
+#[cfg(test)]
+mod tests {
+    use super::Shortage;
+
+    #[test]
+    fn a_shortage_is_told_where_it_begins_and_where_it_ends() {
+        let mut shortage = Shortage::default();
+        assert_eq!(shortage.end(), None, "there was none");
+        let told: Vec<bool> = (0..3).map(|_| shortage.begins()).collect();
+        assert_eq!(told, [true, false, false]);
+        assert_eq!((shortage.end(), shortage.end()), (Some(3), None));
+        assert!(shortage.begins(), "the next one is told again");
+    }
 }
