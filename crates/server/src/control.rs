@@ -25,10 +25,10 @@ use crate::monitor::Monitor;
 use crate::order::Order;
 use crate::persist::{changes_of, details_of, offline_of, partitions_of, records_of, snapshots_of};
 use crate::shard::{Account, Shard, ShardGone};
-use admin::{AdminError, Administration, Answer, At, Effect, EventKind, Noticed, Outcome, Touched, World as _};
+use admin::{AdminError, Administration, Answer, At, Effect, EventKind, Noticed, Outcome, World as _};
 use atomic::{AtomicChanges, touched};
 use block::{Bytes, ObjectId};
-use map::What;
+use map::{MapRefusal, What};
 use noticing::Watch;
 use ontap::Command;
 use qos::{GroupId, Registry, RegistrySettings};
@@ -415,11 +415,22 @@ impl Control {
     /// undoes it.
     fn carry(&mut self, outcome: Outcome) -> Result<Answer, ControlError> {
         let Outcome { answer, edits, effects, taken, forced, undo } = outcome;
-        let withdrawn = self.withdraw(&taken, forced);
         let rows = undo.touched();
-        let done = withdrawn.and_then(|ended| Ok((ended, self.make_durable(&effects, &rows)?)));
-        let (ended, has_changed) = match done {
-            Ok(done) => done,
+        let mut changes = changes_of(&self.administration, &rows);
+        changes.leave_out_what_is_so(self.pool.contents());
+        let changes = Some(changes).filter(|changes| !effects.is_empty() || !changes.is_empty());
+        let withdrawn = match changes {
+            // What the disk has is unknown. A deletion is no exception: it could not be made durable.
+            Some(_) if self.pool.has_doubt() => Err(StoreError::from(MapRefusal::Failed).into()),
+            _ => self.withdraw(&taken, forced),
+        };
+        let has_changed = changes.is_some();
+        let done = withdrawn.and_then(|ended| {
+            changes.map_or(Ok(()), |changes| self.make_durable(&effects, changes))?;
+            Ok(ended)
+        });
+        let ended = match done {
+            Ok(ended) => ended,
             Err(error) => {
                 self.administration.take_back(undo);
                 self.offer(&effects)?;
@@ -436,14 +447,9 @@ impl Control {
         Ok(answer.with(ended))
     }
 
-    /// Writes the administration's state of `rows` to the catalogue, or leaves everything as it
-    /// was. Returns whether anything has changed.
-    fn make_durable(&mut self, effects: &[Effect], rows: &Touched) -> Result<bool, ControlError> {
-        let mut changes = changes_of(&self.administration, rows);
-        changes.leave_out_what_is_so(self.pool.contents());
-        if effects.is_empty() && changes.is_empty() {
-            return Ok(false);
-        }
+    /// Writes changes of rows to the catalogue, with what they do to the data, or leaves everything
+    /// as it was.
+    fn make_durable(&mut self, effects: &[Effect], changes: Changes) -> Result<(), ControlError> {
         self.loose.append(&mut touched(effects));
         self.pool.announce(&self.loose, &mut |agreed| keep_in(&self.shard, agreed))?;
         for (index, effect) in effects.iter().enumerate() {
@@ -470,7 +476,7 @@ impl Control {
                 return Err(error.into());
             }
         }
-        Ok(true)
+        Ok(())
     }
 }
 

@@ -8,6 +8,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use rusqlite::Connection;
 use std::path::Path;
+use std::process::Command;
 use store::Contents;
 use tempfile::TempDir;
 use uring::IoSettings;
@@ -157,4 +158,55 @@ fn what_fails_afterwards_is_in_force() {
     assert_eq!(in_force(&control), Some(5));
     drop(control);
     assert_eq!(in_force(&opened(dir.path())), Some(5));
+}
+
+/// Set in the process whose files the system lets no longer grow.
+const UNWRITABLE: &str = "SEAWALL_UNWRITABLE";
+
+/// The log cannot be written once: from then on the pool takes no change, whichever it is and
+/// although the disk works again, and what it has stays as it was. Every write of the process has
+/// to fail for that, so the test runs itself again.
+#[test]
+fn after_a_failed_flush_no_command_changes_anything() {
+    if std::env::var_os(UNWRITABLE).is_some() {
+        return in_a_process_of_its_own();
+    }
+    if Command::new("prlimit").output().is_err() {
+        return eprintln!("skipped: there is no prlimit");
+    }
+    // A write beyond the limit then fails, and does not end the process.
+    let script = "trap '' XFSZ && exec \"$0\" --exact --nocapture \
+                  control::tests::after_a_failed_flush_no_command_changes_anything";
+    let me = std::env::current_exe().unwrap();
+    let output = Command::new("sh").args(["-c", script]).arg(me).env(UNWRITABLE, "1").output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && told.contains("1 passed"), "{told}");
+}
+
+fn in_a_process_of_its_own() {
+    let (_dir, mut control) = served();
+    let limit_files = |to: &str| {
+        let of = format!("--pid={}", std::process::id());
+        assert!(Command::new("prlimit").args([of, format!("--fsize={to}:")]).status().unwrap().success());
+    };
+    control.execute("lun show").unwrap();
+    limit_files("1");
+    control.change(ObjectId(1 << 20), What::Create { size: 4096 }).unwrap_err();
+    limit_files("unlimited");
+    let before = state(&control);
+    for line in [
+        "lun create /vol/v/b -size 1MiB",
+        "lun delete /vol/v/a -force",
+        "lun offline /vol/v/a",
+        "volume rename v -newname u",
+        "volume snapshot delete v -snapshot one",
+        "qos policy-group modify p -max-throughput 1iops",
+    ] {
+        let told = control.execute(line).unwrap_err();
+        assert!(!matches!(told, ControlError::Afterwards(_)), "{line}: {told}");
+        assert!(told.to_string().contains("takes no change until it is opened again"), "{line}: {told}");
+        assert_eq!(state(&control), before, "{line}");
+    }
+    control.execute("lun show").unwrap();
+    control.execute("qos policy-group modify p -max-throughput 900iops").unwrap();
 }
