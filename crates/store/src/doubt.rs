@@ -98,7 +98,7 @@ pub(crate) fn settle(dir: &Path, named: &Named) -> Result<(), StoreError> {
     }
     for path in paths {
         let settled = File::open(&path).and_then(|file| file.sync_all().and_then(|()| space::drop_cache(&file)));
-        settled.map_err(StoreError::file(&path, "settle it after a failed flush"))?;
+        settled.map_err(StoreError::file(&path, "write what a failed flush left unwritten"))?;
     }
     Ok(())
 }

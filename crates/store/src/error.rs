@@ -153,17 +153,19 @@ pub enum StoreError {
         /// Why not.
         cause: rusqlite::Error,
     },
-    /// The catalogue cannot be read or written.
+    /// The catalogue cannot be read or written. The message says all that SQLite's error does, which
+    /// is therefore no source of this one.
     #[error("catalogue: {}", plain(.0))]
-    Catalogue(#[from] rusqlite::Error),
+    Catalogue(rusqlite::Error),
 }
 
 /// SQLite's error in words; for want of space it may only give a number.
 fn plain(error: &rusqlite::Error) -> String {
-    let full = "no space left on its file system";
     match error.sqlite_error().map(|error| error.extended_code) {
-        Some(rusqlite::ffi::SQLITE_FULL) => full.into(),
-        Some(rusqlite::ffi::SQLITE_IOERR_SHMSIZE) => format!("{full}, which SQLite needs beside the file"),
+        // The second: there is no room for the index of its log, beside the file.
+        Some(rusqlite::ffi::SQLITE_FULL | rusqlite::ffi::SQLITE_IOERR_SHMSIZE) => {
+            "no space left on its file system; make room there".into()
+        }
         _ => error.to_string(),
     }
 }
@@ -172,6 +174,12 @@ fn plain(error: &rusqlite::Error) -> String {
 pub(crate) fn is_damage(error: &rusqlite::Error) -> bool {
     use rusqlite::ErrorCode::{DatabaseCorrupt, NotADatabase, Unknown};
     matches!(error.sqlite_error_code(), None | Some(DatabaseCorrupt | NotADatabase | Unknown))
+}
+
+impl From<rusqlite::Error> for StoreError {
+    fn from(error: rusqlite::Error) -> StoreError {
+        StoreError::Catalogue(error)
+    }
 }
 
 impl From<OpenError> for StoreError {
@@ -212,5 +220,22 @@ impl StoreError {
     pub fn file(path: impl Into<PathBuf>, what: &'static str) -> impl FnOnce(std::io::Error) -> StoreError {
         let path = path.into();
         move |source| StoreError::File { path, what, source }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::error::Error as _;
+
+    /// Whoever prints an error with its causes prints one line without SQLite's numbers.
+    #[test]
+    fn a_full_file_system_is_named_once() {
+        for code in [rusqlite::ffi::SQLITE_FULL, rusqlite::ffi::SQLITE_IOERR_SHMSIZE] {
+            let cause = rusqlite::Error::SqliteFailure(rusqlite::ffi::Error::new(code), Some("disk I/O error".into()));
+            let error = StoreError::from(cause);
+            assert_eq!(error.to_string(), "catalogue: no space left on its file system; make room there");
+            assert!(error.source().is_none());
+        }
     }
 }
