@@ -138,25 +138,25 @@ pub(crate) struct Owner {
 }
 
 impl Owner {
-    pub(crate) fn new(io: Io, doors: Listeners, limits: ServerLimits, orders: Receiver<Order>) -> Owner {
-        let (port, nfs_port) = (io.port(), doors.nfs_port());
+    pub(crate) fn new(io: Io, opened: Listeners, limits: ServerLimits, orders: Receiver<Order>) -> Owner {
+        let (port, nfs_port) = (io.port(), opened.nfs_port());
         let settings = qos::Settings::default();
-        let buffers = limits.receive_buffers(doors.encrypts());
-        let spoken = doors.listeners.into_iter().map(|(listener, tls)| (listener, Protocol::Nbd(tls)));
-        let spoken = spoken.chain(doors.nfs.into_iter().map(|listener| (listener, Protocol::Nfs)));
-        let began = doors.since_1970.saturating_sub(io.now().since(Time::ZERO));
+        let buffers = limits.receive_buffers(opened.encrypts());
+        let spoken = opened.listeners.into_iter().map(|(listener, tls)| (listener, Protocol::Nbd(tls)));
+        let spoken = spoken.chain(opened.nfs.into_iter().map(|listener| (listener, Protocol::Nfs)));
+        let began = opened.since_1970.saturating_sub(io.now().since(Time::ZERO));
         Owner {
             port,
             gate: Gate::new(Served::default(), settings),
-            exports: Exports::new(doors.default_export, began).at_port(nfs_port),
+            exports: Exports::new(opened.default_export, began).at_port(nfs_port),
             files: AllFiles::new(&io),
-            access: doors.access,
-            tls: doors.tls,
-            link: LinkMeter::new(doors.link),
+            access: opened.access,
+            tls: opened.tls,
+            link: LinkMeter::new(opened.link),
             accounts: Accounts::default(),
             limits,
-            cache: doors.cache,
-            second_level: doors.second_level,
+            cache: opened.cache,
+            second_level: opened.second_level,
             claims: Claims::new(limits.memory, buffers),
             replies: ReplyTimes::default(),
             notices: Notices::default(),
@@ -181,7 +181,7 @@ impl Owner {
             looked: io.now(),
             cpu: uring::usage::thread_cpu(),
             stalled: Span::ZERO,
-            awake: Awake::new(doors.latency),
+            awake: Awake::new(opened.latency),
             holding: Holding::new(io.sends_end_silently()),
             alone: Alone::default(),
             turns: 0,

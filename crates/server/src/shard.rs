@@ -130,28 +130,28 @@ impl Shard {
     pub fn start_behind(front: Front, limits: ServerLimits, mut settings: IoSettings) -> Result<Shard, StartError> {
         front.check_cpu()?;
         let (cpu, portmap) = (front.cpu, front.portmap);
-        let doors = front.open()?;
-        let listening = doors.listeners.iter().map(|(listener, mode)| with_mode(&listener.address, *mode));
+        let opened = front.open()?;
+        let listening = opened.listeners.iter().map(|(listener, mode)| with_mode(&listener.address, *mode));
         let listening =
-            listening.chain(doors.nfs.iter().map(|listener| format!("{} (NFS)", listener.address))).collect();
-        let nfs = doors.nfs.first().and_then(Listener::socket_address);
+            listening.chain(opened.nfs.iter().map(|listener| format!("{} (NFS)", listener.address))).collect();
+        let nfs = opened.nfs.first().and_then(Listener::socket_address);
         let datagrams = nfs.filter(|_| portmap == Portmap::Serve).map(|at| {
             let failed = |error| ListenError::Nfs(format!("{}:{} (UDP)", at.ip(), ::nfs::portmap::PORT), error);
             Datagrams::serve(at.ip(), at.port()).map_err(failed)
         });
         let datagrams = datagrams.transpose()?;
-        let limits = limits.within(&settings, doors.listeners.len() + doors.nfs.len(), doors.encrypts());
+        let limits = limits.within(&settings, opened.listeners.len() + opened.nfs.len(), opened.encrypts());
         let longest = limits.longest();
-        let cache = doors.cache.map(|cache| CacheMemory { memory: cache.memory, page: Bytes(cache.page.into()) });
+        let cache = opened.cache.map(|cache| CacheMemory { memory: cache.memory, page: Bytes(cache.page.into()) });
         // The maps' own memory comes on top of what clients may use.
         settings.slab.0 += MappedVolumes::MEMORY.0 + AllFiles::MEMORY;
-        settings.slab.0 += doors.second_level.as_ref().map_or(0, |_| SecondPlace::BUFFERS.0);
+        settings.slab.0 += opened.second_level.as_ref().map_or(0, |_| SecondPlace::BUFFERS.0);
         let (orders, inbox) = channel();
         let (made, is_made) = sync_channel(1);
         let body = move || match bound(cpu, &settings) {
             Ok(io) => {
                 let _ = made.send(Ok((io.waker(), io.backend().clone())));
-                Owner::new(io, doors, limits, inbox).run();
+                Owner::new(io, opened, limits, inbox).run();
             }
             Err(error) => {
                 let _ = made.send(Err(error));

@@ -311,7 +311,7 @@ mod tests {
             let (listeners, nfs, since_1970) = (Vec::new(), Vec::new(), Span::ZERO);
             let (cache, second_level) = (None, None);
             let (latency, link) = (Latency::default(), LinkSettings::default());
-            let doors = Listeners {
+            let opened = Listeners {
                 listeners,
                 nfs,
                 tls,
@@ -323,7 +323,7 @@ mod tests {
                 link,
                 since_1970,
             };
-            let owner = Owner::new(Io::open(&settings).unwrap(), doors, ServerLimits::default(), inbox);
+            let owner = Owner::new(Io::open(&settings).unwrap(), opened, ServerLimits::default(), inbox);
             Bench { owner, orders, now: Time::ZERO }
         }
 
