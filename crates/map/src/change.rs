@@ -51,6 +51,8 @@ pub(crate) struct Alone {
 pub(crate) struct Lock {
     together: u32,
     alone: bool,
+    /// A holder has allocated the block, which was a hole.
+    made: bool,
     waiting: VecDeque<Piece>,
 }
 
@@ -152,6 +154,7 @@ impl Core {
             // Allocated and empty: it reads as zeroes whatever happens next.
             self.set_entry(piece.tree, piece.block(), entry::Entry::new(place, 0));
             self.ops.get_mut(piece.op).changed = true;
+            self.locks.entry(piece.key()).and_modify(|lock| lock.made = true);
         }
         if entry.mask() & touched(from, to) != touched(from, to) {
             // A concurrent write in this block may make the same pages valid. Then this one changes
@@ -342,10 +345,23 @@ impl Core {
             false => lock.together -= 1,
         }
         if !lock.alone && lock.together == 0 {
-            let Lock { waiting, .. } = held.remove();
+            let Lock { waiting, made, .. } = held.remove();
             if !waiting.is_empty() {
                 self.resumed.extend(waiting);
             }
+            if made {
+                self.give_back_unwritten((key >> 32) as u32, key & u64::from(u32::MAX));
+            }
+        }
+    }
+
+    /// Makes a hole again of a block that writes have allocated, if all of them have failed. As
+    /// after a trim, the block is used again only once that is durable; a crash before leaves it
+    /// allocated and empty.
+    fn give_back_unwritten(&mut self, tree: u32, block: u64) {
+        let (entry, _) = self.nodes.get(self.trees[&tree].root, block);
+        if entry.mask() == 0 && !self.failed {
+            self.set_entry(tree, block, entry::Entry::HOLE);
         }
     }
 }

@@ -168,6 +168,52 @@ fn a_write_that_failed_changes_no_map() {
     assert_eq!(bench.core.usage().used, 2 * 65536);
 }
 
+/// Blocks that a failed write has allocated are free after the next commit, and the others of the
+/// tree stay: a block that has data, and one that was allocated without data on purpose.
+#[test]
+fn a_write_that_failed_takes_no_space() {
+    let mut bench = Bench::new();
+    bench.write(0, 4096, true);
+    bench.ask(1, 65536, 65536, What::Zero { no_hole: true }, true);
+    bench.run();
+    bench.answers();
+    let before = bench.core.usage().used;
+    assert_eq!(before, 2 * 65536);
+    for fault in [Fault::Io, Fault::NoSpace] {
+        let write = bench.write(0, 4 * 65536, false);
+        for (_, command) in bench.commands() {
+            bench.end(command, Err(fault));
+        }
+        assert_eq!(bench.answers(), [(write, Err(MapRefusal::Disk(fault)))]);
+        assert_eq!(bench.core.tree(1), Some((1 << 20, before)), "{fault:?}");
+        bench.ask(0, 0, 0, What::Flush, true);
+        bench.run();
+        bench.answers();
+        assert_eq!((bench.core.usage().used, bench.core.audit()), (before, vec![]), "{fault:?}");
+        let again = recover(&mut &bench.files, Settings::default()).unwrap();
+        assert_eq!((again.usage().used, again.tree(1)), (before, Some((1 << 20, before))), "{fault:?}");
+    }
+}
+
+/// Two writes in a new block at the same time: it stays if one of them has data in it, whichever
+/// ends first, and goes with the second if both have failed.
+#[test]
+fn a_new_block_goes_with_the_last_of_its_failed_writes() {
+    for (first, second) in [(true, false), (false, true), (false, false)] {
+        let mut bench = Bench::new();
+        bench.write(0, 4096, false);
+        bench.write(8192, 4096, false);
+        let commands = bench.commands();
+        assert_eq!(commands.len(), 2);
+        for ((_, command), succeeds) in commands.into_iter().zip([first, second]) {
+            assert_eq!(bench.core.tree(1), Some((1 << 20, 65536)), "the other is under way");
+            bench.end(command, if succeeds { Ok(()) } else { Err(Fault::Io) });
+        }
+        let left = if first || second { 65536 } else { 0 };
+        assert_eq!((bench.core.tree(1), bench.core.audit()), (Some((1 << 20, left)), vec![]));
+    }
+}
+
 #[test]
 fn writes_side_by_side_are_one_command_as_long_as_their_blocks_are() {
     let mut bench = Bench::new();
