@@ -34,7 +34,7 @@ impl Errand<'_> {
 
 #[cfg(test)]
 mod tests {
-    use crate::world::Said;
+    use crate::world::TestWorld;
     use crate::{Administration, At, Login, LoginScope};
     use block::Time;
 
@@ -43,7 +43,7 @@ mod tests {
     fn the_cluster_is_called_as_its_pool() {
         for (pool, cluster) in [(Some("tank"), "tank"), (None, "seawall")] {
             let logins = vec![Login { name: "alice".into(), scope: LoginScope::Admin }];
-            let world = Said { pool, logins, ..Said::default() };
+            let world = TestWorld { pool, logins, ..TestWorld::default() };
             let at = At { now: Time::ZERO, began: 0, world: &world };
             let mut administration = Administration::new(qos::RegistrySettings::default());
             for (line, owned) in [

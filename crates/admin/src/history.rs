@@ -153,7 +153,7 @@ fn put(found: &mut Vec<Done>, done: Done) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::Said;
+    use crate::world::TestWorld;
     use ::history::{Figures, History, HistorySettings};
 
     /// The server has run for 100 s, the volume has existed for the last 40 of them.
@@ -162,7 +162,7 @@ mod tests {
         let after = |seconds| Time::ZERO + Span::from_secs(seconds);
         let mut history = History::new(HistorySettings::default());
         (1..=100).for_each(|second| history.add(after(second), Span::SECOND, std::iter::empty()));
-        let world = Said { day: Some(history), ..Said::default() };
+        let world = TestWorld { day: Some(history), ..TestWorld::default() };
         let mut administration = Administration::new(qos::RegistrySettings::default());
         for (line, second) in
             [("vserver create s", 0), ("volume create v -size 1MB", 60), ("lun create /vol/v/l -size 64KB", 70)]

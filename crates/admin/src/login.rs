@@ -115,14 +115,14 @@ impl Errand<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::world::Said;
+    use crate::world::TestWorld;
     use crate::{Administration, At};
     use block::Time;
 
     #[test]
     fn a_name_of_an_svm_that_users_administrate_stays() {
         let bob = Login { name: "bob".into(), scope: LoginScope::Svm("svm01".into()) };
-        let world = Said { logins: vec![bob], ..Said::default() };
+        let world = TestWorld { logins: vec![bob], ..TestWorld::default() };
         let mut administration = Administration::new(qos::RegistrySettings::default());
         let mut run = |line: &str| {
             let at = At { now: Time::ZERO, began: 0, world: &world };

@@ -258,14 +258,14 @@ pub struct Aggregate {
 /// The world of tests: what they set exists, and nothing else.
 #[cfg(test)]
 #[derive(Default)]
-pub(crate) struct Said {
+pub(crate) struct TestWorld {
     pub pool: Option<&'static str>,
     pub logins: Vec<Login>,
     pub day: Option<history::History>,
 }
 
 #[cfg(test)]
-impl World for Said {
+impl World for TestWorld {
     fn used(&self, _: ObjectId) -> u64 {
         0
     }
