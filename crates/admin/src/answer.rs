@@ -11,7 +11,7 @@ pub enum Answer {
     /// The command changed something.
     Done {
         /// The result that is reported.
-        deed: Deed,
+        report: Report,
         /// Side effects and warnings.
         notes: Vec<Note>,
     },
@@ -25,7 +25,7 @@ pub enum Answer {
 
 /// What a command did, if it reports more than success.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Deed {
+pub enum Report {
     /// Nothing to say.
     #[default]
     Silent,
@@ -80,13 +80,13 @@ pub enum Note {
 
 impl Default for Answer {
     fn default() -> Answer {
-        Answer::from(Deed::Silent)
+        Answer::from(Report::Silent)
     }
 }
 
-impl From<Deed> for Answer {
-    fn from(deed: Deed) -> Answer {
-        Answer::Done { deed, notes: Vec::new() }
+impl From<Report> for Answer {
+    fn from(report: Report) -> Answer {
+        Answer::Done { report, notes: Vec::new() }
     }
 }
 
@@ -103,8 +103,8 @@ impl Answer {
     /// The answer in ONTAP's layout, ready to print; empty if there is nothing to report.
     pub fn text(&self) -> String {
         match self {
-            Answer::Done { deed, notes } => {
-                deed.text() + &notes.iter().map(|note| format!("Note: {note}.\n")).collect::<String>()
+            Answer::Done { report, notes } => {
+                report.text() + &notes.iter().map(|note| format!("Note: {note}.\n")).collect::<String>()
             }
             Answer::Rows(listing) => listing.text(),
             Answer::Statistics(statistics) => statistics.text(),
@@ -113,13 +113,13 @@ impl Answer {
     }
 }
 
-impl Deed {
+impl Report {
     fn text(&self) -> String {
         match *self {
-            Deed::Silent => String::new(),
-            Deed::LunCreated { size, bytes } => lun_created(size, bytes),
-            Deed::VolumesModified(count) => format!("Volume modify successful: {}", entries(count, "modified")),
-            Deed::LunsActedOn(count) => entries(count, "acted on"),
+            Report::Silent => String::new(),
+            Report::LunCreated { size, bytes } => lun_created(size, bytes),
+            Report::VolumesModified(count) => format!("Volume modify successful: {}", entries(count, "modified")),
+            Report::LunsActedOn(count) => entries(count, "acted on"),
         }
     }
 }

@@ -48,7 +48,7 @@ mod vserver;
 mod workload;
 mod world;
 
-pub use answer::{Answer, Deed, Note};
+pub use answer::{Answer, Note, Report};
 pub use details::{CloneOrigin, FileNode, Junction, ObjectDetails};
 pub use effect::{Effect, Outcome, Taken};
 pub use errand::{object_of_uuid, uuid_of, uuid_text};

@@ -1,6 +1,6 @@
 //! `lun`: block devices inside volumes.
 
-use super::{AdminError, Answer, Assigned, Deed, Effect, Errand, Obstacle, path_of, uuid_of, whole};
+use super::{AdminError, Answer, Assigned, Effect, Errand, Obstacle, Report, path_of, uuid_of, whole};
 use crate::size::{leaf_bytes, new_leaf_bytes};
 use block::ObjectId;
 use ontap::catalogue::{LunCommand, LunCreate, LunDelete, LunModify, LunMove, LunResize};
@@ -39,7 +39,7 @@ impl Errand<'_> {
         let (fixed, adaptive) = (create.qos_policy_group.as_ref(), create.qos_adaptive_policy_group.as_ref());
         self.make_leaf(lun, size, &Assigned { fixed, adaptive })?;
         self.set_os_type(lun, create.ostype);
-        Ok(Deed::LunCreated { size: create.size, bytes: size }.into())
+        Ok(Report::LunCreated { size: create.size, bytes: size }.into())
     }
 
     fn modify_lun(&mut self, modify: &LunModify) -> Result<Answer, AdminError> {
@@ -96,7 +96,7 @@ impl Errand<'_> {
                 self.lead_to(Effect::Offer { object, online });
             }
         }
-        Ok(if path.literal().is_some() { Deed::Silent } else { Deed::LunsActedOn(luns.len()) }.into())
+        Ok(if path.literal().is_some() { Report::Silent } else { Report::LunsActedOn(luns.len()) }.into())
     }
 
     fn path_in_svm(&self, lun: ObjectId) -> String {

@@ -1,7 +1,7 @@
 //! `volume`: volumes. A volume's size limits the sum of the sizes of its LUNs and files.
 
 use super::{
-    AdminError, Answer, Assigned, Deed, Effect, Errand, FILES_BYTES, ObjectDetails, Obstacle, Top, list, path_of,
+    AdminError, Answer, Assigned, Effect, Errand, FILES_BYTES, ObjectDetails, Obstacle, Report, Top, list, path_of,
     uuid_of, whole,
 };
 use crate::size::{new_volume_bytes, rounded_up, volume_bytes};
@@ -80,7 +80,7 @@ impl Errand<'_> {
             self.permit(volume, (modify.user, modify.group, modify.unix_permissions));
             self.assign(volume, &Assigned { fixed, adaptive })?;
         }
-        Ok(Deed::VolumesModified(volumes.len()).into())
+        Ok(Report::VolumesModified(volumes.len()).into())
     }
 
     /// Sets owner and permissions of a volume's top folder.
