@@ -23,6 +23,8 @@ pub struct MemorySigns {
     stalls: Option<PathBuf>,
     /// Control groups that may have a limit.
     groups: Vec<PathBuf>,
+    /// They are those of this process, which may be moved to another group.
+    are_own: bool,
 }
 
 impl MemorySigns {
@@ -30,12 +32,18 @@ impl MemorySigns {
     pub fn of_this_process() -> MemorySigns {
         let own = groups::own_group("").map(|group| group.join("memory.pressure"));
         let mut stalls = own.into_iter().chain([PathBuf::from("/proc/pressure/memory")]);
-        MemorySigns { stalls: stalls.find(|path| stalled(path).is_some()), groups: memory::groups() }
+        MemorySigns { stalls: stalls.find(|path| stalled(path).is_some()), groups: memory::groups(), are_own: true }
+    }
+
+    /// Where to look from now on, if this process is in another control group than before.
+    fn moved(&self) -> Option<MemorySigns> {
+        let found = self.are_own.then(MemorySigns::of_this_process)?;
+        (found != *self).then_some(found)
     }
 
     /// The control group of that folder, and the machine.
     pub fn of_group(folder: &Path) -> MemorySigns {
-        MemorySigns { stalls: Some(folder.join("memory.pressure")), groups: vec![folder.into()] }
+        MemorySigns { stalls: Some(folder.join("memory.pressure")), groups: vec![folder.into()], are_own: false }
     }
 
     /// How long some task was stalled since the machine started; zero if the kernel does not count
@@ -71,6 +79,10 @@ impl Relief {
     /// Measures, and sends the resulting order to the shard. Returns the new limit of the cache if
     /// it changes.
     pub(crate) fn look(&mut self, now: Time, shard: &Shard) -> Result<Option<Bytes>, ShardGone> {
+        if let Some(moved) = self.signs.moved() {
+            // The stalls of another group began at another time.
+            (self.signs, self.last) = (moved, None);
+        }
         let total = self.signs.stalled();
         let Some((at, before)) = self.last.replace((now, total)) else { return Ok(None) };
         // Without a cache only buffers can be returned, once the reserve is used up.
@@ -109,5 +121,15 @@ mod tests {
         assert_eq!(stalled_in(text), Some(Span::from_micros(4711)));
         assert_eq!(stalled_in("full avg10=0.00 total=9\n"), None);
         assert_eq!(stalled_in(""), None);
+    }
+
+    #[test]
+    fn a_process_that_is_moved_looks_at_its_new_group() {
+        let here = MemorySigns::of_this_process();
+        assert_eq!(here.moved(), None);
+        let gone = PathBuf::from("/sys/fs/cgroup/gone");
+        let before = MemorySigns { stalls: Some(gone.join("memory.pressure")), groups: vec![gone], are_own: true };
+        assert_eq!(before.moved(), Some(here));
+        assert_eq!(MemorySigns::of_group(Path::new("/sys/fs/cgroup/gone")).moved(), None, "it was named");
     }
 }
