@@ -187,7 +187,7 @@ impl Errand<'_> {
             "{path}: its LUNs and files take {taken} together, which is more than the size given ({given}); delete \
              some first"
         );
-        Err(Obstacle::BelowContents.told(text).given(size).about(path).into())
+        Err(Obstacle::BelowContents.told(text).given(bytes).about(path).into())
     }
 
     pub(super) fn children(&self, parent: ObjectId, kind: ObjectKind) -> impl Iterator<Item = &Object> {
