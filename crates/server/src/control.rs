@@ -420,7 +420,7 @@ impl Control {
         changes.leave_out_what_is_so(self.pool.contents());
         let changes = Some(changes).filter(|changes| !effects.is_empty() || !changes.is_empty());
         let withdrawn = match changes {
-            // What the disk has is unknown. A deletion is no exception: it could not be made durable.
+            // What the disk has is unknown. A deletion could not be made durable, either.
             Some(_) if self.pool.has_doubt() => Err(StoreError::from(MapRefusal::Failed).into()),
             _ => self.withdraw(&taken, forced),
         };

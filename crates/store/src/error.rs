@@ -153,8 +153,8 @@ pub enum StoreError {
         /// Why not.
         cause: rusqlite::Error,
     },
-    /// The catalogue cannot be read or written. The message says all that SQLite's error does, which
-    /// is therefore no source of this one.
+    /// The catalogue cannot be read or written. SQLite's error is in the message, and therefore no
+    /// source of this one.
     #[error("catalogue: {}", plain(.0))]
     Catalogue(rusqlite::Error),
 }
