@@ -91,7 +91,7 @@ pub(crate) fn pack_gate(rows: &[GateRow]) -> Vec<u8> {
     for wait in [|w: Waits| w.ceiling, |w: Waits| w.floors, |w: Waits| w.turn, |w: Waits| w.device] {
         out.digits(&column(&|row| Some(wait(row.waits).as_nanos())));
     }
-    out.column(&column(&|row| HELD_BY.iter().position(|by| *by == row.held_by).map(|place| place as u64)));
+    out.column(&column(&|row| HeldBy::ALL.iter().position(|by| *by == row.held_by).map(|place| place as u64)));
     out.column(&column(&|row| row.held_at.map(u64::from)));
     out.column(&column(&|row| FLOORS.iter().position(|key| *key == row.floor.key().0).map(|place| place as u64)));
     out.column(&column(&|row| row.floor.key().1));
@@ -114,7 +114,7 @@ pub(crate) fn unpack_gate(bytes: &[u8]) -> Option<Vec<GateRow>> {
         let span = |column: &Column| column[row].map(Span::from_nanos);
         let [ceiling, floors, turn, device] = &waits;
         let waits = Waits { ceiling: span(ceiling)?, floors: span(floors)?, turn: span(turn)?, device: span(device)? };
-        let held_by = *HELD_BY.get(usize::try_from(held_by[row]?).ok()?)?;
+        let held_by = *HeldBy::ALL.get(usize::try_from(held_by[row]?).ok()?)?;
         let floor = FloorFared::from_key(FLOORS.get(usize::try_from(floor[row]?).ok()?)?, number[row])?;
         let held_at = held_at[row].map(|number| number as u32);
         let count = |column: &Option<Column>| column.as_ref().and_then(|column| column[row]).unwrap_or(0);
@@ -143,24 +143,6 @@ pub(crate) fn unpack_minute(bytes: &[u8]) -> Option<Minute> {
     let response = Coarse::from_filled(rows.map(bucket).collect::<Option<_>>()?)?;
     Some(Minute { start, response })
 }
-
-/// The index is stored in blocks, so new causes are appended.
-const HELD_BY: [HeldBy; 14] = [
-    HeldBy::Nothing,
-    HeldBy::CeilingIops,
-    HeldBy::CeilingThroughput,
-    HeldBy::SharedIops,
-    HeldBy::SharedThroughput,
-    HeldBy::Floors,
-    HeldBy::Disk,
-    HeldBy::Cpu,
-    HeldBy::Depth,
-    HeldBy::Pace,
-    HeldBy::Stalled,
-    HeldBy::Link,
-    HeldBy::Flow,
-    HeldBy::Burst,
-];
 
 /// The index is stored in blocks, so new states are appended.
 const FLOORS: [&str; 9] = [

@@ -1,9 +1,9 @@
 //! The cells of a row, read from left to right, and written in the order of a table's columns.
 
-use block::Span;
+use block::{Bytes, Span};
 use rusqlite::types::{FromSql, Value};
 use rusqlite::{Connection, Params, Result, Row, params_from_iter};
-use stats::{Counts, Summary};
+use stats::{Counts, Machine, Scale, Summary};
 
 pub(crate) fn rows<T>(
     connection: &Connection,
@@ -77,6 +77,24 @@ impl<'r> Cells<'r> {
             p999: self.span()?,
             max: self.span()?,
         })
+    }
+
+    pub(crate) fn machine(&mut self) -> Result<Machine> {
+        Ok(Machine {
+            host: self.next()?,
+            kernel: self.next()?,
+            cpu: self.next()?,
+            cores: self.next()?,
+            memory: Bytes(self.number()?),
+            storage: self.next()?,
+            backend: self.next()?,
+        })
+    }
+
+    pub(crate) fn scale(&mut self) -> Result<Option<Scale>> {
+        let (factor, published_iops, measured_iops) = (self.next()?, self.next::<Option<f64>>()?, self.next()?);
+        let known = Option::zip(factor, published_iops);
+        Ok(known.map(|(factor, published_iops)| Scale { factor, published_iops, measured_iops }))
     }
 }
 

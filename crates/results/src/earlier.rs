@@ -10,8 +10,8 @@ use stats::run::{
     Cell, Class, GateRow, GateSeries, Identity, Kind, Point, Run, RunActor, RunPlace, Series, Slice, State, Times,
 };
 use stats::{
-    Counts, CycleRecord, DispatchTrace, FloorFared, HeldBy, Histogram, LimitsInForce, Machine, ObjectRecord, Outcome,
-    Scale, Verdict, Waits,
+    Counts, CycleRecord, DispatchTrace, FloorFared, HeldBy, Histogram, LimitsInForce, ObjectRecord, Outcome, Verdict,
+    Waits,
 };
 
 /// The histograms of a workload's phase, by their names in version 3.
@@ -57,22 +57,7 @@ fn load_run(connection: &Connection, run: i64) -> Result<Option<Run>> {
         };
         // In those versions only plans were stored.
         identity.tool = if identity.simulated { "simulate" } else { "run" }.into();
-        let machine = Machine {
-            host: cells.next()?,
-            kernel: cells.next()?,
-            cpu: cells.next()?,
-            cores: cells.next()?,
-            memory: Bytes(cells.number()?),
-            storage: cells.next()?,
-            backend: cells.next()?,
-        };
-        let (factor, published_iops, measured_iops) = (cells.next()?, cells.next::<Option<f64>>()?, cells.next()?);
-        let scale = Option::zip(factor, published_iops).map(|(factor, published_iops)| Scale {
-            factor,
-            published_iops,
-            measured_iops,
-        });
-        Ok(Run { identity, machine, scale, ..Run::default() })
+        Ok(Run { identity, machine: cells.machine()?, scale: cells.scale()?, ..Run::default() })
     };
     statement.query_row([run], read).optional()
 }

@@ -11,9 +11,7 @@ use stats::run::{
     Cell, Class, DeviceRow, DeviceSeries, Event, GateSeries, Hits, HostRecord, HostRow, Identity, Kind,
     PartitionRecord, Point, Run, RunActor, RunPlace, Series, Setting, State, Value,
 };
-use stats::{
-    BurstAllowed, CycleRecord, Histogram, LimitsInForce, Machine, Measured, ObjectRecord, Outcome, Scale, Verdict,
-};
+use stats::{BurstAllowed, CycleRecord, Histogram, LimitsInForce, Measured, ObjectRecord, Outcome, Verdict};
 use std::collections::BTreeMap;
 
 /// The detail in which a run is loaded.
@@ -78,22 +76,7 @@ fn load_run(connection: &Connection, number: i64) -> Result<Option<Run>, Failure
             "ended" => State::Ended,
             _ => State::CutShort,
         };
-        let machine = Machine {
-            host: cells.next()?,
-            kernel: cells.next()?,
-            cpu: cells.next()?,
-            cores: cells.next()?,
-            memory: Bytes(cells.number()?),
-            storage: cells.next()?,
-            backend: cells.next()?,
-        };
-        let (factor, published_iops, measured_iops) = (cells.next()?, cells.next::<Option<f64>>()?, cells.next()?);
-        let scale = Option::zip(factor, published_iops).map(|(factor, published_iops)| Scale {
-            factor,
-            published_iops,
-            measured_iops,
-        });
-        Ok(Run { identity, machine, scale, ..Run::default() })
+        Ok(Run { identity, machine: cells.machine()?, scale: cells.scale()?, ..Run::default() })
     };
     Ok(statement.query_row([number], read).optional()?)
 }

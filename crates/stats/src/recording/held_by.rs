@@ -4,7 +4,7 @@
 use super::HeldBy;
 
 impl HeldBy {
-    /// All causes.
+    /// All causes. The database stores their positions, so new causes are appended.
     pub const ALL: [HeldBy; 14] = [
         HeldBy::Nothing,
         HeldBy::CeilingIops,
