@@ -40,6 +40,22 @@ impl Rehearsal {
         let used = |lun: ObjectId| self.used.get(&lun).copied().unwrap_or(0);
         self.administration.execute(line, Time::ZERO, &used).map(drop).map_err(|error| anyhow!("{error}"))
     }
+
+    /// Plays commands in order, each given behind its place in the plan.
+    ///
+    /// # Errors
+    /// Commands are refused; one line for each with its place. A command that is refused alike
+    /// again and again has one line.
+    pub fn play_all<'c>(&mut self, commands: impl IntoIterator<Item = (String, &'c str)>) -> Result<()> {
+        let mut refused: Vec<String> = Vec::new();
+        for (place, command) in commands {
+            for line in unfold(command) {
+                let said = self.play(&line).err().map(|error| format!("{place}: {line}: {error:#}"));
+                refused.extend(said.filter(|said| !refused.contains(said)));
+            }
+        }
+        if refused.is_empty() { Ok(()) } else { bail!("{}", refused.join("\n")) }
+    }
 }
 
 /// Commands that are run together.
@@ -70,17 +86,10 @@ pub fn rehearse<'p>(plan: &Plan, all: impl IntoIterator<Item = Rehearsed<'p>>) -
     for (index, volume) in served() {
         rehearsal.uses(&plan.svm, &volume.path(), filled(plan, index, volume));
     }
-    let mut refused = Vec::new();
-    for Rehearsed { before, phase, commands } in all {
-        for command in commands {
-            for line in unfold(command) {
-                let about =
-                    |error| format!("{}: before {before:?}: {line}: {error:#}", plan.at_command(phase, command));
-                refused.extend(rehearsal.play(&line).err().map(about));
-            }
-        }
-    }
-    if refused.is_empty() { Ok(()) } else { bail!("{}", refused.join("\n")) }
+    rehearsal.play_all(all.into_iter().flat_map(|Rehearsed { before, phase, commands }| {
+        let place = move |command| format!("{}: before {before:?}", plan.at_command(phase, command));
+        commands.iter().map(move |command| (place(command), command.as_str()))
+    }))
 }
 
 /// The bytes of a volume's LUN that are in use after a fill.

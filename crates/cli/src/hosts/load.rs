@@ -8,7 +8,7 @@ use ontap::value::AdaptiveRate;
 use qos::RegistrySettings;
 use ramp::{Accounting, BLOCK, Constants, HostLoad, Ladder, Layout, RampLoad, RampSettings, Steps, Window};
 use stage::Rehearsal;
-use workload::plan::{HostsPlan, PlanStep, PlanUnits, PlannedHost, line_of, unfold};
+use workload::plan::{HostsPlan, PlanStep, PlanUnits, PlannedHost, line_of};
 
 /// The factors for published figures.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -152,7 +152,7 @@ pub fn set_up(plan: &HostsPlan) -> Vec<String> {
 /// Checks every command of a plan: its grammar, and whether it would be refused in any run.
 ///
 /// # Errors
-/// A command is wrong; the message names its line.
+/// Commands are wrong; the message names the line of each that is refused.
 pub fn rehearse(plan: &HostsPlan) -> Result<()> {
     let at = |key, line: &str| {
         let steps = [PlanStep::Key("floors"), PlanStep::Key(key), PlanStep::Text(line)];
@@ -161,7 +161,8 @@ pub fn rehearse(plan: &HostsPlan) -> Result<()> {
     let halves = [("on", &plan.floors_on), ("off", &plan.floors_off)];
     let all: Vec<_> =
         [("create", &plan.floors_create)].into_iter().chain(turns(plan).map(|turn| halves[turn.half])).collect();
-    for (key, line) in all.iter().flat_map(|(key, lines)| lines.iter().map(move |line| (key, line))) {
+    let lines = || all.iter().flat_map(|(key, lines)| lines.iter().map(move |line| (*key, line)));
+    for (key, line) in lines() {
         fitted(line, Scaling { rates: 1.0, space: 1.0 }).with_context(|| at(key, line))?;
     }
     let mut rehearsal = Rehearsal::new(registry_settings(plan));
@@ -174,12 +175,7 @@ pub fn rehearse(plan: &HostsPlan) -> Result<()> {
     for path in plan.hosts.iter().flat_map(PlannedHost::data_paths) {
         rehearsal.uses(&plan.svm, &path, plan.volume_size.0);
     }
-    for (key, line) in all.iter().flat_map(|(key, lines)| lines.iter().map(move |line| (key, line))) {
-        for one in unfold(line) {
-            rehearsal.play(&one).with_context(|| format!("{}: {one}", at(key, line)))?;
-        }
-    }
-    Ok(())
+    rehearsal.play_all(lines().map(|(key, line)| (at(key, line), line.as_str())))
 }
 
 /// Bytes of a host's journal: room for the largest burst that its data can hold.
@@ -278,6 +274,21 @@ mod tests {
             let (line, error) = refused(from, to);
             assert!(error.starts_with(&format!("p.toml:{line}: ")) && error.contains(why), "{error}");
         }
+    }
+
+    /// Each refusal has its line, once however often the command is played.
+    #[test]
+    fn all_refused_commands_of_floors_are_named() {
+        let text = include_str!("../../../../plans/protected-production.toml")
+            .replace("epic_rhel1_* -qos-adaptive", "epic_none1_* -qos-adaptive")
+            .replace("-volume epic_rhel2_*", "-volume epic_none2_*");
+        let lines = text.lines().enumerate().filter(|(_, line)| line.contains("epic_none"));
+        let wrong: Vec<String> = lines.map(|(number, _)| format!("p.toml:{}", number + 1)).collect();
+        assert!(wrong.len() >= 2, "{text}");
+        let error = rehearse(&HostsPlan::read(&text, "p.toml").unwrap()).unwrap_err().to_string();
+        let mut told: Vec<&str> = error.lines().filter_map(|line| line.split(": ").next()).collect();
+        told.sort_unstable();
+        assert_eq!(told, wrong, "{error}");
     }
 
     /// A tenth: 7 500 and 15 000 IOPS; for the fit, one burst at the top rate.
