@@ -5,7 +5,7 @@ use crate::figures::Figures;
 use crate::limiter::Limiter;
 use crate::session::Failure;
 use block::Bytes;
-use report::text::{millis, thousands, wrap};
+use report::text::{millis, percent, thousands, wrap};
 
 /// Width of a narrow terminal in columns.
 const COLUMNS: usize = 80;
@@ -71,7 +71,7 @@ fn server(seen: &Evidence) -> Option<String> {
     let server = seen.server.as_ref()?;
     let cores = seen.database_cores.map(|cores| format!(", {cores:.2} processors")).unwrap_or_default();
     let hits =
-        server.hits().map(|part| format!(" ({:.1} % of blocks were in its cache)", part * 100.0)).unwrap_or_default();
+        server.hits().map(|part| format!(" ({} % of blocks were in its cache)", percent(part))).unwrap_or_default();
     let device = seen.device_read.map(|bytes| format!(", devices read {}", Bytes(bytes))).unwrap_or_default();
     let syncs = server.wal_syncs.map(|syncs| format!(" in {} syncs", thousands(syncs))).unwrap_or_default();
     let checkpoints = server

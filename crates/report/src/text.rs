@@ -147,6 +147,12 @@ pub fn count(number: usize, one: &str, many: &str) -> String {
     format!("{} {}", thousands(number as u64), if number == 1 { one } else { many })
 }
 
+/// A share from 0 to 1 as a percentage, rounded to one digit; `100.0` only if it is all.
+pub fn percent(share: f64) -> String {
+    let rounded = (1000.0 * share).round() / 10.0;
+    format!("{:.1}", if share < 1.0 { rounded.min(99.9) } else { rounded })
+}
+
 /// When and on what something was measured, one line: `2026-11-21 20:45:00 UTC · vm · 2 cores ·
 /// io_uring`.
 pub fn facts(unix_ms: u64, machine: &Machine) -> String {
@@ -188,6 +194,12 @@ mod tests {
             [0.0, 0.0004, 0.0851, 0.99949, 0.9996, 2.277, 9.996, 45.06, 99.96, 1204.2].map(significant),
             ["0", "0", "0.085", "0.999", "1.00", "2.28", "10.0", "45.1", "100", "1,204"]
         );
+    }
+
+    #[test]
+    fn only_all_is_100_percent() {
+        let shares = [0.0, 0.000_49, 0.5, 0.999_499, 0.9999, 1.0 - f64::EPSILON, 1.0];
+        assert_eq!(shares.map(percent), ["0.0", "0.0", "50.0", "99.9", "99.9", "99.9", "100.0"]);
     }
 
     #[test]

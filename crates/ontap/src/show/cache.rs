@@ -47,7 +47,7 @@ impl CacheCounts {
         Some(match field {
             "hit-share" => match self.hits + self.misses {
                 0 => Cell::Absent,
-                asked => Cell::Percent((u128::from(self.hits) * 100 / u128::from(asked)) as u64),
+                asked => Cell::Percent(hit_percent(self.hits, asked)),
             },
             "hits" => Cell::Count(self.hits),
             "misses" => Cell::Count(self.misses),
@@ -269,5 +269,23 @@ impl Row for CacheStatisticsRow {
             "size" => Some(Cell::Bytes(self.size)),
             field => self.counts.cell(field),
         }
+    }
+}
+
+/// The percentage of the pages asked for that were hits, rounded; 100 only if all were.
+fn hit_percent(hits: u64, asked: u64) -> u64 {
+    let (hits, asked) = (u128::from(hits), u128::from(asked));
+    let rounded = ((hits * 100 + asked / 2) / asked) as u64;
+    if hits < asked { rounded.min(99) } else { rounded }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn hits_are_rounded_and_only_all_of_them_are_100_percent() {
+        let all = [(0, 3), (1, 3), (2, 3), (199, 200), (999_999, 1_000_000), (7, 7), (u64::MAX, u64::MAX)];
+        assert_eq!(all.map(|(hits, asked)| hit_percent(hits, asked)), [0, 33, 67, 99, 99, 100, 100]);
     }
 }

@@ -151,8 +151,8 @@ pub(crate) fn hits(recording: &Recording, scales: &Scales) -> Option<Chart> {
             sum += interval.cached;
             sum
         });
-        let whole = 100.0 * sum.share().unwrap_or_default();
-        chart.description += &format!("{}: {whole:.1} % of all pages asked for. ", label(workload));
+        let whole = text::percent(sum.share().unwrap_or_default());
+        chart.description += &format!("{}: {whole} % of all pages asked for. ", label(workload));
     }
     Some(chart)
 }

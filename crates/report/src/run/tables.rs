@@ -74,7 +74,7 @@ fn mean(histogram: &Histogram) -> String {
 /// Activity of the partitions of the server's cache; `None` if no run had one.
 pub(super) fn partitions(runs: &[Run<'_>]) -> Option<Tables> {
     let row = |done: &PartitionRecord| {
-        let share = done.asked.share().map_or("–".into(), |share| format!("{:.1}", share * 100.0));
+        let share = done.asked.share().map_or("–".into(), text::percent);
         let counts = [done.asked.found, done.asked.missed, done.evicted].map(text::thousands);
         let sizes = [done.size, done.resident].map(|bytes| Bytes(bytes).to_string());
         let cells = sizes.into_iter().chain([share]).chain(counts).map(TableCell::from).collect();

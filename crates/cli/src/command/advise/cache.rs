@@ -9,7 +9,7 @@ use cache::{Cache, Curve, Eviction, Key, PartitionId, Shards, Worth, advise};
 use fio::trace::{Action, Trace};
 use report::chart::{Axis, Chart, LevelKind, Look, Mark, Threshold};
 use report::section::{Charts, Figure, Group, Notes, Preformatted, Table, TableCell, TableRow, Tables};
-use report::text::{count, thousands, wrap};
+use report::text::{count, percent, thousands, wrap};
 use report::{Page, picture};
 use std::path::{Path, PathBuf};
 
@@ -185,8 +185,8 @@ impl Found {
         let mut text = format!("\n{:>10}{:>8}{:>10}\n", "Cache", "Hits", "Doubling");
         for worth in &self.sizes {
             let bar = "#".repeat((worth.hits * BAR).round() as usize);
-            let (hits, gained) = (worth.hits * 100.0, worth.gained * 100.0);
-            let line = format!("{:>10}{hits:>6.1} %{gained:>+8.1} %  {bar}", self.bytes(worth.pages));
+            let (hits, gained) = (percent(worth.hits), worth.gained * 100.0);
+            let line = format!("{:>10}{hits:>6} %{gained:>+8.1} %  {bar}", self.bytes(worth.pages));
             text += line.trim_end();
             text += "\n";
         }
@@ -199,12 +199,12 @@ impl Found {
         };
         let size = self.bytes(best.pages);
         let played = self.played.map_or(String::new(), |hits| {
-            format!(" Played through a cache of the server (S3-FIFO) of that size: {:.1} %.", hits * 100.0)
+            format!(" Played through a cache of the server (S3-FIFO) of that size: {} %.", percent(hits))
         });
         format!(
             "{size} is worth its memory: the largest whose doubling saved 5 % of the pages asked for, by itself or on average \
-             over the doublings since the last that did. It has {:.1} % of them.{played} The first time that a page is asked for is a miss at any size.",
-            best.hits * 100.0
+             over the doublings since the last that did. It has {} % of them.{played} The first time that a page is asked for is a miss at any size.",
+            percent(best.hits)
         )
     }
 
@@ -220,7 +220,7 @@ impl Found {
         let across = Axis::decades(mib(FROM / self.page), last).unit("cache in MiB");
         let (low, high) = (across.low(), across.high());
         let mut chart = Chart::new("Pages found in a cache, by its size", across, Axis::from_zero(100.0).unit("%"));
-        let said = |worth: &Worth| format!("{}: {:.1} %.", self.bytes(worth.pages), worth.hits * 100.0);
+        let said = |worth: &Worth| format!("{}: {} %.", self.bytes(worth.pages), percent(worth.hits));
         chart.description = self.sizes.iter().map(said).collect::<Vec<_>>().join(" ");
         chart.marks.push(Mark::Line { name: "hits".into(), points, look: Look::Alone(0), dots: true, on_right: false });
         if let Some(best) = self.best {
@@ -244,7 +244,7 @@ impl Found {
         let row = |worth: &Worth| TableRow {
             name: self.bytes(worth.pages),
             remarks: Vec::new(),
-            cells: [worth.hits, worth.gained].map(|share| TableCell::from(format!("{:.1}", share * 100.0))).to_vec(),
+            cells: [worth.hits, worth.gained].map(|share| TableCell::from(percent(share))).to_vec(),
         };
         page.add(Tables {
             heading: "The sizes".into(),

@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Bytes, Span};
 use oltp::{Chance, Failure};
 use ranread::{BatchEvidence, Effort, Load, PurgeAsk, SetupAsk};
+use report::text::percent;
 use stats::job::{JobError, JobOutcome};
 use stats::{Ended, Noted, Tape};
 use std::path::Path;
@@ -129,8 +130,8 @@ pub fn unsure(evidence: &BatchEvidence, looked: Looked) -> Option<String> {
 /// Where the blocks came from, in one line.
 pub fn said(evidence: &BatchEvidence, looked: Looked) -> String {
     let all = (looked.hits + looked.reads).max(1) as f64;
-    let device = evidence.cached().map_or("unknown".to_owned(), |cached| format!("{:.1} %", (1.0 - cached) * 100.0));
-    format!("blocks: {:.1} % in the server's cache, {device} from the device", looked.hits as f64 / all * 100.0)
+    let device = evidence.cached().map_or("unknown".to_owned(), |cached| format!("{} %", percent(1.0 - cached)));
+    format!("blocks: {} % in the server's cache, {device} from the device", percent(looked.hits as f64 / all))
 }
 
 /// Bytes read from a device since the system was started.
