@@ -162,11 +162,9 @@ fn known(times: Option<Times>, of: fn(&Times) -> Option<Span>) -> String {
     times.and_then(|times| of(&times)).map_or(String::new(), millis)
 }
 
-/// A wait in milliseconds; empty where requests ended whose times at the server are not known, as
-/// of one of several workloads on a LUN.
+/// A wait in milliseconds; empty if not known.
 fn waited(interval: &Interval, of: fn(&Waits) -> Span) -> String {
-    let is_known = interval.service.is_some() || interval.response.is_none();
-    if is_known { millis(of(&interval.waits)) } else { String::new() }
+    relation::waits(interval).map_or(String::new(), |waits| millis(of(waits)))
 }
 
 /// Milliseconds, exact to the nanosecond.

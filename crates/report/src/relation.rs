@@ -8,7 +8,7 @@ pub(crate) use limits::{Bound, Ceiling, Floor, ceilings, floors, limits_in_force
 
 use crate::text;
 use block::Span;
-use stats::{FloorFared, HeldBy, Interval, Phase, Recording, SETTLE, Tally, WorkloadRecord};
+use stats::{FloorFared, HeldBy, Interval, Phase, Recording, SETTLE, Tally, Waits, WorkloadRecord};
 use std::borrow::Cow;
 
 /// A ceiling counts as binding if its workloads together reach this fraction of it.
@@ -36,16 +36,24 @@ pub(crate) fn interval_at(workload: &WorkloadRecord, moment: Span) -> Option<&In
     (moment < interval.start + interval.length).then_some(interval)
 }
 
-/// The mean wait in the QoS gate, for any cause.
-pub(crate) fn in_gate(interval: &Interval) -> Span {
-    interval.waits.ceiling + interval.waits.floors + interval.waits.turn
+/// The waits of a second; `None` where requests ended whose times at the server are not known, as
+/// of one of several workloads on a LUN.
+pub(crate) fn waits(interval: &Interval) -> Option<&Waits> {
+    (interval.service.is_some() || interval.response.is_none()).then_some(&interval.waits)
+}
+
+/// The mean wait in the QoS gate, for any cause; `None` if not known.
+pub(crate) fn in_gate(interval: &Interval) -> Option<Span> {
+    waits(interval).map(|waits| waits.ceiling + waits.floors + waits.turn)
 }
 
 /// Whether a run has information from a QoS gate: a wait in it, what held a workload back, or a
 /// floor. Limits alone do not show their effect.
 pub(crate) fn has_gate(recording: &Recording) -> bool {
     let told = |interval: &Interval| {
-        in_gate(interval) > Span::ZERO || interval.held_by != HeldBy::Nothing || interval.floor != FloorFared::NotSet
+        in_gate(interval) > Some(Span::ZERO)
+            || interval.held_by != HeldBy::Nothing
+            || interval.floor != FloorFared::NotSet
     };
     recording.workloads.iter().any(|workload| workload.intervals.iter().any(told))
 }
@@ -275,6 +283,16 @@ mod tests {
 
     fn recording(workloads: Vec<WorkloadRecord>, objects: Vec<ObjectRecord>) -> Recording {
         Recording { phases: vec![Phase::default()], workloads, objects, ..Recording::default() }
+    }
+
+    /// Of one of several workloads on a LUN the times at the server are unknown; a second without
+    /// requests waited for nothing.
+    #[test]
+    fn an_unknown_wait_is_not_0() {
+        let times = Some(stats::run::Times::default());
+        let second = |response, service| Interval { response, service, ..Interval::default() };
+        let all = [second(times, None), second(times, times), second(None, None)];
+        assert_eq!(all.map(|second| in_gate(&second)), [None, Some(Span::ZERO), Some(Span::ZERO)]);
     }
 
     #[test]

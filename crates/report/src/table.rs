@@ -7,7 +7,7 @@
 
 use crate::relation::{self, Ceiling};
 use crate::{Paint, Standing, standing, text, words};
-use stats::{Histogram, Outcome, Phase, Recording, Tally, Verdict};
+use stats::{Outcome, Phase, Recording, Tally, Verdict};
 
 /// Width of the table in characters; a line is longer only if a single figure is.
 pub const COLUMNS: usize = 80;
@@ -162,11 +162,7 @@ fn cells(tally: &Tally) -> [String; 8] {
     let times = [response.mean, response.p50, response.p99, response.p999].map(text::millis);
     let [mean, p50, p99, p999] = if response.count == 0 { times.map(|_| "–".into()) } else { times };
     let [iops, megabytes] = relation::rates(tally);
-    [iops, megabytes, mean, p50, p99, p999, mean_of(&tally.queued), mean_of(&tally.device)]
-}
-
-fn mean_of(histogram: &Histogram) -> String {
-    if histogram.count() == 0 { "–".into() } else { text::millis(histogram.mean()) }
+    [iops, megabytes, mean, p50, p99, p999, text::mean_or_dash(&tally.queued), text::mean_or_dash(&tally.device)]
 }
 
 /// A row of a name and some of the columns.

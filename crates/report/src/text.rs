@@ -4,7 +4,7 @@
 //! neither move the cursor nor break a line.
 
 use block::Span;
-use stats::{Counts, Machine, Scale};
+use stats::{Counts, Histogram, Machine, Scale};
 
 /// A whole number with thousands separators: `1,234,567`.
 pub fn thousands(number: u64) -> String {
@@ -68,6 +68,11 @@ pub fn millis(span: Span) -> String {
 /// [`millis`], or a dash if the duration is not known.
 pub fn millis_or_dash(span: Option<Span>) -> String {
     span.map_or("–".into(), millis)
+}
+
+/// The mean in milliseconds, or a dash without a time.
+pub fn mean_or_dash(times: &Histogram) -> String {
+    millis_or_dash((times.count() > 0).then(|| times.mean()))
 }
 
 /// A duration as minutes and seconds, rounded down: `0:07`, `12:34`, `1:02:03`.

@@ -189,7 +189,7 @@ pub(crate) fn latency(recording: &Recording, index: usize, scales: &Scales) -> C
     }
     let has_gate = relation::has_gate(recording);
     let disk = (if has_gate { "in the disk" } else { "service" }, of(relation::in_disk, Merge::Mean));
-    let gate = has_gate.then(|| ("in QoS", of(|interval| Some(relation::in_gate(interval)), Merge::Mean)));
+    let gate = has_gate.then(|| ("in QoS", of(relation::in_gate, Merge::Mean)));
     let upper = upper.map(|upper| (upper, Look::Thin(index)));
     let lines = upper.into_iter().chain([(disk, Look::Disk), (lower, Look::Alone(index))]);
     for ((name, stretches), look) in lines.chain(gate.map(|gate| (gate, Look::Gate))) {
@@ -317,7 +317,7 @@ fn describe_latency(recording: &Recording, workload: &WorkloadRecord) -> String 
     let phase = |(phase, tally): (&Phase, &Tally)| {
         let response = tally.response.summary();
         let (p50, p99) = (text::millis(response.p50), text::millis(response.p99));
-        let (gate, disk) = (text::millis(tally.queued.mean()), text::millis(tally.device.mean()));
+        let (gate, disk) = (text::mean_or_dash(&tally.queued), text::mean_or_dash(&tally.device));
         format!("{}: median {p50}, 99th percentile {p99}, in QoS {gate}, in the disk {disk}.", phase.name)
     };
     let phases: Vec<String> = recording.phases.iter().zip(&workload.tallies).map(phase).collect();

@@ -54,7 +54,7 @@ fn cells(recording: &Recording, interval: &Interval) -> Vec<String> {
         text::megabytes_or_dash(&interval.counts, interval.bytes_per_second()),
         text::millis_or_dash(relation::p50(interval)),
         text::millis_or_dash(relation::p99(interval)),
-        text::millis(relation::in_gate(interval)),
+        text::millis_or_dash(relation::in_gate(interval)),
         text::millis_or_dash(relation::in_disk(interval)),
         relation::held(recording, interval),
         floor,

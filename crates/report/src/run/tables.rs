@@ -6,7 +6,7 @@ use crate::section::{Group, Table, TableCell, TableRow, Tables, Tone};
 use crate::{text, words};
 use block::Bytes;
 use stats::run::PartitionRecord;
-use stats::{Histogram, Phase, Tally, WorkloadRecord};
+use stats::{Phase, Tally, WorkloadRecord};
 
 /// Columns of a workload in a phase, after the rate of operations.
 const HEADINGS: [&str; 8] =
@@ -63,12 +63,8 @@ fn row(workload: &WorkloadRecord, tally: &Tally) -> TableRow {
     let said = |span| if response.count == 0 { "–".into() } else { text::millis(span) };
     let mut cells: Vec<TableCell> = relation::rates(tally).map(TableCell::from).to_vec();
     cells.extend(times.map(said).map(TableCell::from));
-    cells.extend([&tally.queued, &tally.device].map(|histogram| TableCell::from(mean(histogram))));
+    cells.extend([&tally.queued, &tally.device].map(|histogram| TableCell::from(text::mean_or_dash(histogram))));
     TableRow { name: figures::label(workload), remarks: relation::remarks(tally), cells }
-}
-
-fn mean(histogram: &Histogram) -> String {
-    if histogram.count() == 0 { "–".into() } else { text::millis(histogram.mean()) }
 }
 
 /// Activity of the partitions of the server's cache; `None` if no run had one.
