@@ -338,27 +338,29 @@ fn cores(array: &Array) -> u64 {
     array.stages.iter().map(of).sum()
 }
 
-/// The best candidate for all instances, by [`cheapest`].
-pub fn choice<'a>(need: &Need, sized: &'a [Sized]) -> Option<&'a Sized> {
-    let carry = sized.iter().filter(|one| one.why_not.is_none());
-    cheapest(carry, |one| one.price, |one| 1.0 - one.nearness(need, &one.all, one.played))
+/// The index of the best candidate for all instances, by [`cheapest`].
+pub fn choice(need: &Need, sized: &[Sized]) -> Option<usize> {
+    let carry = sized.iter().enumerate().filter(|(_, one)| one.why_not.is_none());
+    let spare = |one: &Sized| 1.0 - one.nearness(need, &one.all, one.played);
+    cheapest(carry, |(_, one)| one.price, |(_, one)| spare(one)).map(|(index, _)| index)
 }
 
-/// The best candidate for each instance alone.
-fn silo_choice<'a>(need: &Need, sized: &'a [Sized]) -> Option<&'a Sized> {
-    let carry = sized.iter().filter(|one| one.why_no_silo.is_none());
-    cheapest(carry, |one| one.price, |one| 1.0 - one.nearness(need, &one.silo, one.played_silo))
+/// The index of the best candidate for each instance alone.
+fn silo_choice(need: &Need, sized: &[Sized]) -> Option<usize> {
+    let carry = sized.iter().enumerate().filter(|(_, one)| one.why_no_silo.is_none());
+    let spare = |one: &Sized| 1.0 - one.nearness(need, &one.silo, one.played_silo);
+    cheapest(carry, |(_, one)| one.price, |(_, one)| spare(one)).map(|(index, _)| index)
 }
 
 /// Of the candidates that carry the load, the cheapest if all have prices, otherwise the one with
 /// the least headroom.
-pub fn cheapest<'a, T>(
-    carry: impl Iterator<Item = &'a T> + Clone,
+pub fn cheapest<T>(
+    carry: impl Iterator<Item = T> + Clone,
     price: impl Fn(&T) -> Option<f64>,
     spare: impl Fn(&T) -> f64,
-) -> Option<&'a T> {
+) -> Option<T> {
     let costs = |one: &T| price(one).unwrap_or(0.0);
-    match carry.clone().all(|one| price(one).is_some()) {
+    match carry.clone().all(|one| price(&one).is_some()) {
         true => carry.min_by(|one, other| costs(one).total_cmp(&costs(other))),
         false => carry.min_by(|one, other| spare(one).total_cmp(&spare(other))),
     }

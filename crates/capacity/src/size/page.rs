@@ -21,7 +21,7 @@ const HEADROOM: &str =
 /// The choice, in sentences.
 fn words(need: &Need, sized: &[Sized]) -> Vec<String> {
     let mut lines = Vec::new();
-    match choice(need, sized) {
+    match choice(need, sized).map(|index| &sized[index]) {
         None => lines.push(format!("No array of these carries {} IOPS.", thousands(whole(need).round() as u64))),
         Some(one) => {
             lines.extend(chosen(need, one));
@@ -89,8 +89,8 @@ fn times(of: f64) -> String {
 /// Compares an array for each instance with one for all.
 fn silos(need: &Need, sized: &[Sized]) -> String {
     let n = u64::from(need.instances);
-    match (silo_choice(need, sized), choice(need, sized)) {
-        (Some(silo), Some(one)) => {
+    match [silo_choice(need, sized), choice(need, sized)].map(|index| Some(&sized[index?])) {
+        [Some(silo), Some(one)] => {
             let each = silo.price.map(|price| n as f64 * price);
             let cost = |price: Option<f64>| price.map_or(String::new(), |price| format!(", for {}", money(price)));
             let paid = match (each, one.price) {
@@ -115,8 +115,8 @@ fn silos(need: &Need, sized: &[Sized]) -> String {
                 saved(media, one.media, "media"),
             )
         }
-        (Some(silo), None) => format!("Only an array for each instance: {n} × {}.", silo.name),
-        (None, _) => "No array of these carries one instance alone.".into(),
+        [Some(silo), None] => format!("Only an array for each instance: {n} × {}.", silo.name),
+        [None, _] => "No array of these carries one instance alone.".into(),
     }
 }
 

@@ -167,7 +167,7 @@ impl<E, F: FnMut(Play) -> Result<Played, E>> Player<'_, F> {
     /// Plays what would be chosen until it holds.
     fn choose(&mut self, sized: &mut [Sized]) -> Result<(), E> {
         let need = self.need;
-        while let Some(index) = place(sized, choice(need, sized)).filter(|index| sized[*index].played.is_none()) {
+        while let Some(index) = choice(need, sized).filter(|index| sized[*index].played.is_none()) {
             let found = self.play(index, &self.candidates[index].array, need.instances, 0)?;
             let of = &mut sized[index];
             (of.why_not, of.played) = (beyond_as_played(&found, need), Some(found));
@@ -178,8 +178,7 @@ impl<E, F: FnMut(Play) -> Result<Played, E>> Player<'_, F> {
                 (of.why_no_silo, of.played_silo) = (of.why_not.clone(), of.played);
             }
         }
-        let silo = |sized: &[Sized]| place(sized, silo_choice(need, sized));
-        while let Some(index) = silo(sized).filter(|index| sized[*index].played_silo.is_none()) {
+        while let Some(index) = silo_choice(need, sized).filter(|index| sized[*index].played_silo.is_none()) {
             let found = self.play(index, &self.candidates[index].array, 1, 0)?;
             (sized[index].why_no_silo, sized[index].played_silo) = (beyond_as_played(&found, need), Some(found));
         }
@@ -189,7 +188,7 @@ impl<E, F: FnMut(Play) -> Result<Played, E>> Player<'_, F> {
     /// Plays the years of the chosen one from the last that means let pass, back to one that holds.
     fn look_ahead(&mut self, sized: &mut [Sized]) -> Result<(), E> {
         let need = self.need;
-        let Some(index) = place(sized, choice(need, sized)) else { return Ok(()) };
+        let Some(index) = choice(need, sized) else { return Ok(()) };
         if need.growth <= 0.0 || sized[index].by_play {
             return Ok(());
         }
@@ -217,9 +216,4 @@ fn idle_read(array: &Array, need: &Need) -> Option<String> {
 fn last_year(of: &Sized) -> Option<usize> {
     let carried = of.years.iter().take_while(|year| year.carries).count();
     carried.checked_sub(1).filter(|last| *last > 0)
-}
-
-fn place(sized: &[Sized], chosen: Option<&Sized>) -> Option<usize> {
-    let chosen = chosen?;
-    sized.iter().position(|one| std::ptr::eq(one, chosen))
 }
