@@ -183,7 +183,8 @@ pub fn size_text(need: &Need, sized: &[Sized]) -> String {
     out += "\nfull at: IOPS at which it is used up; used: the load as percent of these;\n\
             1 down: with one controller of two; read, write: mean milliseconds while a\n\
             burst is written; burst: seconds until it is written. All of this is by means;\n\
-            what is marked as played is a write cycle, request by request\n\n";
+            what is marked as played is a write cycle, request by request. Arrays that\n\
+            are not marked were not played\n\n";
     for line in words(need, sized) {
         wrap(&line, COLUMNS).iter().for_each(|line| out += &format!("{line}\n"));
     }
@@ -292,7 +293,8 @@ fn as_played(sized: &[Sized]) -> Option<Tables> {
     (!rows.is_empty()).then(|| Tables {
         heading: "As played".into(),
         lead:
-            "Write cycles of all instances, request by request. The other arrays that carry the load do by means only."
+            "Write cycles of all instances, request by request. The other arrays were not played: whether they carry the load, \
+             and at which it is full, is by means only."
                 .into(),
         tables: vec![Table { columns, groups: vec![Group { rows, ..Group::default() }], ..Table::default() }],
         ..Tables::default()
