@@ -91,8 +91,11 @@ fn populations(published: &Cells) -> Result<Vec<f64>, PublishedError> {
     (0..published.len()).map(users).collect()
 }
 
-fn columns(basis: Basis) -> Vec<Column> {
-    ["Avg TPS", "Avg Resp, ms"].map(|name| Column { name: name.into(), basis, digits: 0, absolute: false }).into()
+/// The columns of tests whose rates are of this basis; nothing was fitted to how busy disks are.
+fn columns(rates: Basis) -> Vec<Column> {
+    [("Avg TPS", rates), ("Avg Resp, ms", rates), ("Disk Busy %", Basis::Predicted(3))]
+        .map(|(name, basis)| Column { name: name.into(), basis, digits: 0, absolute: false })
+        .into()
 }
 
 /// Tests that are fitted to, and tests that are predicted.
@@ -118,6 +121,7 @@ pub fn tier_table(
         let cells = vec![
             cell("avg_tps", reached.as_ref().map(|reached| reached.tps))?,
             cell("avg_resp", reached.as_ref().map(|reached| 1e3 * reached.response))?,
+            cell("disk_busy_pct", reached.as_ref().map(|reached| 100.0 * reached.media.1))?,
         ];
         let left_out = match (FITTED.contains(&test) || PREDICTED.contains(&test), &reached) {
             (true, _) => None,
@@ -135,6 +139,22 @@ pub fn tier_table(
         Line { name: "all others".into(), columns: columns(Basis::Predicted(3)), rows: predicted },
     ];
     let constant = constant(&published)?;
+    Ok(Comparison {
+        given: Given::Published,
+        name: "uspv".into(),
+        title: "Order entry on tiers of storage: a USP-V and what it virtualises".into(),
+        about: "A closed population of users on each test's array, by means: the host, reads of pages that the buffer cache lacks, \
+                commits, and changed pages that are written behind them."
+            .into(),
+        fitted: numbers(shop),
+        targets: targets(&published, &lines, &suspects, constant)?,
+        drawn: vec![drawn(&published, &lines, constant)?],
+        lines,
+        notes: notes(&limits, &suspects),
+    })
+}
+
+fn notes(limits: &[String], suspects: &[(String, String)]) -> Vec<String> {
     let mut notes = vec![format!("Fullest resource by test: {}.", limits.join(", "))];
     notes.extend(
         suspects.iter().map(|(test, why)| format!("Suspect by rule, as printed all the same: test {test}: {why}.")),
@@ -149,19 +169,7 @@ pub fn tier_table(
          are not compared. No source says how large the database was: 30 GB are assumed."
             .into(),
     );
-    Ok(Comparison {
-        given: Given::Published,
-        name: "uspv".into(),
-        title: "Order entry on tiers of storage: a USP-V and what it virtualises".into(),
-        about: "A closed population of users on each test's array, by means: the host, reads of pages that the buffer cache lacks, \
-                commits, and changed pages that are written behind them."
-            .into(),
-        fitted: numbers(shop),
-        targets: targets(&published, &lines, &suspects, constant)?,
-        drawn: vec![drawn(&published, &lines, constant)?],
-        lines,
-        notes,
-    })
+    notes
 }
 
 fn numbers(shop: &Shop) -> Vec<Fitted> {

@@ -274,7 +274,7 @@ mod tests {
             ("aqos", genio::aqos as Play, 150),
             ("a300", genio::a300, 6),
             ("a700", genio::a700, 6),
-            ("uspv", tiers::uspv, 16),
+            ("uspv", tiers::uspv, 24),
         ] {
             let as_printed = play(&setting()).expect("played");
             let other = play(&Setting { others: changed(), ..setting() }).expect("played");
