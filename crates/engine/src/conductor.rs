@@ -214,7 +214,8 @@ impl<'a> Conductor<'a> {
             let server = server.as_deref();
             let shared = self.is_shared(number, &paths, second);
             let (spec, idle_service) = (&self.plan.phases[point].specs[number], self.idle_service);
-            let held_by = Known { spec, seen, server, shared, second, length, idle_service }.held_by();
+            let known = Known { spec, seen, server, shared, second, length, idle_service };
+            let held_by = known.held_by();
             let held_at = server.filter(|object| object.held_by == held_by && !object.held_at.is_empty());
             let held_at = held_at.map(|object| run.object_number(&object.held_at) as u32);
             let (point, actor, outstanding) = (point as u32, number as u32, seen.outstanding);
@@ -228,13 +229,8 @@ impl<'a> Conductor<'a> {
             let at = run::Second { point, actor, start, length, outstanding, settled };
             run.add_second(&seen.tape, at, served);
             let waits = own.map(|object| object.waits).unwrap_or_default();
-            let mut floor = paths.iter().map(|path| floor_over(path, second)).max().unwrap_or_default();
-            // Requests that wait for the link never reach the gate, which then sees too few.
-            if matches!(floor, FloorFared::NeedsOutstanding(_))
-                && matches!(held_by, HeldBy::Flow | HeldBy::Burst | HeldBy::Link)
-            {
-                floor = FloorFared::LinkAbove;
-            }
+            let floor = paths.iter().map(|path| floor_over(path, second)).max().unwrap_or_default();
+            let floor = known.floor(floor, held_by);
             let cached = own.map(|object| object.cached).unwrap_or_default();
             run.add_gate_row(actor, GateRow { start, length, waits, held_by, held_at, floor, cached });
         }

@@ -94,7 +94,7 @@ pub const COLUMNS: [Column; 28] = [
     column(
         "floor",
         "how the floor fared that it is under: not_set, met, needs_outstanding, overcommitted, ceiling_above, \
-         link_above, takes_at_best, not_helped or adjusting",
+         link_above, away_from_server, takes_at_best, not_helped or adjusting",
         |line| line.interval.floor.key().0.into(),
     ),
     column(

@@ -145,7 +145,7 @@ pub(crate) fn unpack_minute(bytes: &[u8]) -> Option<Minute> {
 }
 
 /// The index is stored in blocks, so new states are appended.
-const FLOORS: [&str; 9] = [
+const FLOORS: [&str; 10] = [
     "not_set",
     "met",
     "needs_outstanding",
@@ -155,6 +155,7 @@ const FLOORS: [&str; 9] = [
     "takes_at_best",
     "not_helped",
     "link_above",
+    "away_from_server",
 ];
 
 /// Packs the columns of a block.

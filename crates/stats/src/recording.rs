@@ -338,6 +338,9 @@ pub enum FloorFared {
     CeilingAbove,
     /// Missed: the server's link has a lower limit.
     LinkAbove,
+    /// Missed: its client has as many requests outstanding as the floor needs, but too few of them
+    /// are at the server at a time: the others are on the way, or wait for the client.
+    AwayFromServer,
     /// Missed: the scheduler is still adjusting.
     Adjusting,
     /// Missed: a floor by latency whose median is at best this many nanoseconds, with others held
@@ -464,6 +467,7 @@ impl std::fmt::Display for FloorFared {
             }
             FloorFared::CeilingAbove => f.pad("a ceiling is in its way"),
             FloorFared::LinkAbove => f.pad("the network is in its way"),
+            FloorFared::AwayFromServer => f.pad("too few of its requests are at the server at a time"),
             FloorFared::Adjusting => f.pad("room is still being made"),
             FloorFared::TakesAtBest(ns) => {
                 f.pad(&format!("its requests take {} with the others held back", Span::from_nanos(*ns)))

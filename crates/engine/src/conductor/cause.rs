@@ -3,7 +3,7 @@
 use super::{ObjectSecond, Second};
 use crate::worker::WorkloadSecond;
 use block::Span;
-use stats::HeldBy;
+use stats::{FloorFared, HeldBy};
 use workload::{Arrival, Spec};
 
 /// At this load a processor is taken to be the bottleneck.
@@ -61,6 +61,21 @@ impl Known<'_> {
             return HeldBy::Cpu;
         }
         if device > idle_service * 2 { HeldBy::Disk } else { self.demand() }
+    }
+
+    /// How its floor fared. The gate counts only the requests that have reached it, so of a client
+    /// that has enough of them it may say that it needs more.
+    pub(super) fn floor(&self, floor: FloorFared, held_by: HeldBy) -> FloorFared {
+        let (FloorFared::NeedsOutstanding(number), spec) = (floor, self.spec) else { return floor };
+        match (held_by, spec.arrival) {
+            (HeldBy::Flow | HeldBy::Burst | HeldBy::Link, _) => FloorFared::LinkAbove,
+            (_, Arrival::Closed { depth })
+                if !self.shared && spec.pace.is_none() && number <= depth.saturating_mul(spec.connections).into() =>
+            {
+                FloorFared::AwayFromServer
+            }
+            _ => floor,
+        }
     }
 
     /// Whether it made all the requests that its plan lets it make in so long a time.
@@ -142,6 +157,23 @@ mod tests {
         let mut capped = seen(180, 0);
         capped.tape.punctuality.held = 1;
         assert_eq!(held(&open, &capped, None, false), HeldBy::Depth, "the most that may be outstanding");
+    }
+
+    /// A client that keeps 8 requests outstanding is not advised to keep 8, but it is to keep 9.
+    #[test]
+    fn who_has_enough_outstanding_is_not_advised_to_have_more() {
+        let deep = Spec { connections: 2, ..spec_of(Arrival::Closed { depth: 4 }) };
+        let paced = Spec { pace: Some(Iops(9)), ..deep.clone() };
+        let fared = |spec: &Spec, shared, held_by| {
+            let (second, length, idle_service) = (&Second::default(), Span::SECOND, Span::from_millis(1));
+            let known = Known { spec, seen: &seen(9, 8), server: None, shared, second, length, idle_service };
+            [8, 9].map(|number| known.floor(FloorFared::NeedsOutstanding(number), held_by))
+        };
+        let needs = [8, 9].map(FloorFared::NeedsOutstanding);
+        assert_eq!(fared(&deep, false, HeldBy::Cpu), [FloorFared::AwayFromServer, needs[1]]);
+        assert_eq!(fared(&deep, true, HeldBy::Cpu), needs, "of a LUN that others use");
+        assert_eq!(fared(&paced, false, HeldBy::Pace), needs);
+        assert_eq!(fared(&deep, false, HeldBy::Link), [FloorFared::LinkAbove; 2]);
     }
 
     /// The gate holds requests of an object that others use: that says nothing of a workload that

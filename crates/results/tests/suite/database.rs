@@ -433,8 +433,9 @@ fn held_by() -> impl Strategy<Value = HeldBy> {
 fn floors() -> impl Strategy<Value = FloorFared> {
     use FloorFared::*;
     prop_oneof![
-        prop::sample::select(vec![NotSet, Met, CeilingAbove, Adjusting]),
+        prop::sample::select(vec![NotSet, Met, CeilingAbove, LinkAbove, AwayFromServer, Adjusting, NotHelped]),
         any::<u64>().prop_map(NeedsOutstanding),
+        any::<u64>().prop_map(TakesAtBest),
         any::<u32>().prop_map(Overcommitted),
     ]
 }
