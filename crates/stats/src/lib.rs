@@ -30,7 +30,7 @@ pub use recording::{
 };
 pub use schedule::Schedule;
 pub use tape::{Ended, Longest, Noted, Punctuality, Tape, TapeSecond, TapeSlice, Track};
-pub use window::{BINS_A_SECOND, DispatchTrace, Peak};
+pub use window::{BINS_A_SECOND, DispatchTrace, Peak, Window};
 
 /// The first part of every phase, which its tally leaves out because requests of the earlier phase
 /// may still be queued.

@@ -400,6 +400,11 @@ impl BurstAllowed {
     pub fn in_a_second(self) -> f64 {
         1.0 + self.ppm as f64 / 1e6 * self.duration.min(Span::SECOND).as_secs_f64()
     }
+
+    /// The full credit, in seconds of the ceiling.
+    pub fn credit(self) -> f64 {
+        self.ppm as f64 / 1e6 * self.duration.as_secs_f64()
+    }
 }
 
 impl Tally {

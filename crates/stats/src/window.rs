@@ -1,8 +1,9 @@
 //! Dispatches in bins of 10 ms, and the fullest sliding second among them.
 //!
 //! A limiter that is exact on average can still let a burst through. So a ceiling is judged by
-//! every window of one second that starts at a multiple of 10 ms. The middle of a long section is
-//! folded while it is being recorded: its windows are evaluated and its bins discarded.
+//! every window of one second that starts at a multiple of 10 ms, and a ceiling with a burst also
+//! by every longer one. The middle of a long section is folded while it is being recorded: its
+//! windows are evaluated and its bins discarded.
 //!
 //! ```text
 //!   bins ║ folded: sums, and the fullest of the windows that begin in it ║ bins of the last minute
@@ -58,6 +59,15 @@ pub struct Peak {
     pub mean_ops: f64,
     /// Bytes per second over the whole section.
     pub mean_bytes: f64,
+}
+
+/// What was dispatched in a window.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Window {
+    /// Operations or bytes.
+    pub amount: u64,
+    /// Length of the window.
+    pub length: Span,
 }
 
 impl DispatchTrace {
@@ -196,6 +206,40 @@ impl DispatchTrace {
         Some(peak)
     }
 
+    /// Of the windows of a second or more within `from..to` the one that has most beyond `rate` a
+    /// second, in operations or bytes as `amount` picks them. `None` if `from..to` is shorter than
+    /// a second. A folded section is one step, so a window that begins or ends in it is not found.
+    pub fn furthest_beyond(&self, from: Time, to: Time, rate: f64, amount: impl Fn(u64, u64) -> u64) -> Option<Window> {
+        let (first, last) = (from.as_nanos().div_ceil(BIN_NS), to.as_nanos() / BIN_NS);
+        // The sums up to each step's end.
+        let mut sums = vec![(first, 0u64)];
+        let (mut at, mut sum) = (first, 0);
+        while at < last {
+            match self.folded.iter().find(|folded| folded.first == at && folded.end <= last) {
+                Some(folded) => (at, sum) = (folded.end, sum + amount(folded.ops, folded.bytes)),
+                None => {
+                    let bin = self.bin(at);
+                    (at, sum) = (at + 1, sum + amount(bin.ops.into(), bin.bytes));
+                }
+            }
+            sums.push((at, sum));
+        }
+        let beyond = |(at, sum): (u64, u64)| sum as f64 - rate * (at - first) as f64 / BINS_A_SECOND as f64;
+        let mut starts = sums.iter().copied().peekable();
+        let (mut lowest, mut furthest) = ((first, 0), None);
+        for &end in &sums {
+            while let Some(start) = starts.next_if(|start| start.0 + BINS_A_SECOND as u64 <= end.0) {
+                lowest = if beyond(start) < beyond(lowest) { start } else { lowest };
+            }
+            let length = Span::from_nanos((end.0 - lowest.0) * BIN_NS);
+            let far = beyond(end) - beyond(lowest);
+            if length >= Span::SECOND && furthest.is_none_or(|(most, _)| far > most) {
+                furthest = Some((far, Window { amount: end.1 - lowest.1, length }));
+            }
+        }
+        furthest.map(|(_, window)| window)
+    }
+
     fn end(&self) -> u64 {
         self.first + self.bins.len() as u64
     }
@@ -230,6 +274,20 @@ mod tests {
         let peak = trace.peak(at(0), at(2000)).unwrap();
         assert_eq!((peak.ops, peak.bytes), (20, 81_920));
         assert_eq!(peak.mean_ops, 10.0);
+    }
+
+    /// 3 a bin for 1.5 s, then 1 a bin: beyond 200 a second are 150 operations in the 1.5 s, more
+    /// than the 100 of any second. Beyond 50 a second the whole 4 s have most.
+    #[test]
+    fn the_window_furthest_beyond_a_rate_is_as_long_as_it_lasts() {
+        let mut trace = DispatchTrace::default();
+        (0..400).for_each(|bin| trace.add_bin(bin, if (100..250).contains(&bin) { 3 } else { 1 }, 0));
+        let furthest = |rate| trace.furthest_beyond(at(0), at(4000), rate, |ops, _| ops);
+        assert_eq!(furthest(200.0), Some(Window { amount: 450, length: Span::from_millis(1500) }));
+        assert_eq!(furthest(50.0), Some(Window { amount: 700, length: Span::from_secs(4) }));
+        // None is beyond it; the nearest is a second of the burst.
+        assert_eq!(furthest(400.0), Some(Window { amount: 300, length: Span::SECOND }));
+        assert_eq!(trace.furthest_beyond(at(0), at(990), 1.0, |ops, _| ops), None);
     }
 
     #[test]

@@ -84,25 +84,34 @@ fn a_ceiling_is_judged_by_its_fullest_second_and_only_while_in_force() {
 }
 
 /// A burst of half a second at twice the ceiling is half as much again in one second; longer ones
-/// are twice the ceiling in any second.
+/// are twice the ceiling in any second, for as long as the credit lasts.
 #[test]
 fn a_burst_that_the_policy_allows_is_no_excess() {
-    let judge = |per_second: u32, duration_ms: u64| {
+    let judge = |per_second: u32, seconds: u64, duration_ms: u64| {
         let burst = Some(BurstAllowed { ppm: 1_000_000, duration: Span::from_millis(duration_ms) });
         let limits = LimitsInForce { burst, ..ceiling(1000) };
-        let recording = limited(run([[0; 2]; 2]), "s:/vol/a", false, limits, |_| per_second / 100);
+        // The ceiling is in force from 5 s on.
+        let in_burst = 500..500 + 100 * seconds;
+        let per_bin = |bin| if in_burst.contains(&bin) { per_second / 100 } else { 10 };
+        let recording = limited(run([[0; 2]; 2]), "s:/vol/a", false, limits, per_bin);
         Criterion::CeilingHeld { tolerance: 0.01 }.judge(&recording)
     };
-    for (per_second, duration_ms, outcome) in [
-        (1500, 500, Outcome::Pass),
-        (1600, 500, Outcome::Fail),
-        (2000, 2000, Outcome::Pass),
-        (2100, 2000, Outcome::Fail),
+    for (per_second, seconds, duration_ms, outcome) in [
+        (1500, 1, 500, Outcome::Pass),
+        (1600, 1, 500, Outcome::Fail),
+        (2000, 2, 2000, Outcome::Pass),
+        (2000, 3, 2000, Outcome::Fail),
+        (2100, 1, 2000, Outcome::Fail),
     ] {
-        let verdict = judge(per_second, duration_ms);
+        let verdict = judge(per_second, seconds, duration_ms);
         assert_eq!(verdict.outcome, outcome, "{verdict:?}");
     }
-    assert!(judge(2000, 2000).because.ends_with("ceiling 1000 with a burst to 2000 (+0.00 %)"));
+    assert!(judge(2000, 2, 2000).because.ends_with("ceiling 1000 with a burst to 2000 (+0.00 %)"));
+    // 6000 in 3 s, where 3000 and a credit of 2000 may pass.
+    let longer = judge(2000, 3, 2000);
+    let says = "6000 operations in 3.00 s, ceiling 1000 and its credit let 5000 pass (+20.00 %)";
+    assert!(longer.because.ends_with(says), "{longer:?}");
+    assert!(longer.question.ends_with("in any sliding second, nor the credit of a burst"), "{longer:?}");
 }
 
 /// A workload that made no requests had no less than it asked for, and was not held back.
