@@ -18,7 +18,9 @@ const TOOLS: [&str; 8] = ["fio", "ramp", "ranread", "orion", "oltp", "run", "dem
 /// List runs, the newest last
 ///
 /// The rate is operations a second of all actors over the length of the run; for order entry,
-/// transactions a second. The verdict combines all criteria.
+/// transactions a second. The verdict combines all criteria. On a terminal lines are cut to its
+/// width; in a pipe or a file each run is one line of any length, for grep. Programs read the same
+/// columns with results sql.
 #[derive(clap::Args, Default)]
 pub struct List {
     /// Only runs of this command
@@ -80,7 +82,7 @@ fn day(given: &str) -> Result<u64, String> {
 const ASIDE: usize = 6;
 
 /// A line for each run, and a second one if its title, labels and remarks do not fit into
-/// `columns`.
+/// `columns`. Without `columns` nothing is cut, so that a line found by a search is the whole run.
 fn listed(runs: &[RunLine], columns: Option<usize>) -> String {
     let mut lines = vec![format!(
         "{:>4}  {:<16}  {:<8}  {:>7}  {:<10}  title",
