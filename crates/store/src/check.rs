@@ -260,7 +260,7 @@ impl Checked {
 fn limit_of(report: &map::Report) -> String {
     format!(
         "the log goes to record {}, and is known to go to {} at least; whether a server that died had made later ones, in its \
-         last tenth of a second, cannot be told",
+         last tenth of a second, is unknown",
         report.sequence, report.anchored
     )
 }

@@ -87,7 +87,7 @@ fn what_was_measured_outlives_its_database() {
     let (status, said) = running.end();
     let all = said.join("\n");
     assert!(status.code() == Some(2) && all.contains("avg TPS "), "{all}");
-    assert!(all.contains("what was measured is kept, but the database could not be told"), "{all}");
+    assert!(all.contains("what was measured is kept, but what this run added was not noted in the database"), "{all}");
     assert!(scratch.join("x.xml").exists());
     let sql = "SELECT state, key FROM runs JOIN settings USING (run) WHERE key = 'avg_tps'";
     let kept = run(seawall(scratch.path()).env(RESULTS, scratch.join("r.sqlite")).args(["results", "sql", sql]));

@@ -124,7 +124,7 @@ impl Ending {
     /// Reports it, after the results are written.
     fn told(self) -> Result<()> {
         if let Some(error) = self.unclosed {
-            bail!("what was measured is kept, but the database could not be told what this run added: {error}");
+            bail!("what was measured is kept, but what this run added was not noted in the database: {error}");
         }
         if self.stopped {
             bail!("stopped before the end; what was measured until then is kept");
