@@ -69,7 +69,8 @@ impl ArrayStage {
         }
     }
 
-    fn check(&self) -> Result<(), DeviceError> {
+    /// Whether it is possible, and if not, which field breaks which rule.
+    pub fn check(&self) -> Result<(), DeviceError> {
         match self {
             ArrayStage::HostAdapters(adapters) => adapters.check(),
             ArrayStage::Link(link) => link.check(),

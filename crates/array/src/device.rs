@@ -108,6 +108,19 @@ pub enum DeviceError {
     StandsStill,
 }
 
+impl DeviceError {
+    /// The fields that it is about.
+    pub fn fields(&self) -> Vec<&'static str> {
+        match *self {
+            DeviceError::Zero { field, .. } => vec![field],
+            DeviceError::Order { smaller, larger, .. } => vec![smaller, larger],
+            DeviceError::Members { .. } => vec!["members"],
+            DeviceError::ChangeOrder(_) | DeviceError::StandsStill => vec!["changes"],
+            DeviceError::Name(_) | DeviceError::Stages(_) => Vec::new(),
+        }
+    }
+}
+
 impl Model {
     /// The names that [`DeviceSpec::named`] knows.
     pub const NAMES: [&'static str; 6] = ["parallel-servers", "disk", "flash", "cloud-volume", "host", "array"];

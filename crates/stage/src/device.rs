@@ -3,8 +3,8 @@
 
 use anyhow::{Context as _, Result, bail};
 use array::{
-    Array, ArrayStage, CachePolicy, Change, CloudVolume, ControlGroup, Controller, DeviceSpec, Disk, Flash, Host,
-    HostAdapters, Level, Link, Model, ParallelServers, Pause, Raid, ReadCache, WriteLog,
+    Array, ArrayStage, CachePolicy, Change, CloudVolume, ControlGroup, Controller, DeviceError, DeviceSpec, Disk,
+    Flash, Host, HostAdapters, Level, Link, Model, ParallelServers, Pause, Raid, ReadCache, WriteLog,
 };
 use block::{Bytes, ObjectId, Span, Target, Time};
 use qos::CreditLimit;
@@ -16,7 +16,7 @@ use workload::plan::{Device, DeviceFigure};
 /// # Errors
 /// Two of its figures contradict each other.
 pub fn spec_of(device: &Device, size: Bytes) -> Result<DeviceSpec> {
-    let mut spec = DeviceSpec::named(device.kind).context("[device]")?;
+    let mut spec = DeviceSpec::named(device.kind).map_err(|error| located(device, error))?;
     spec.size = size;
     spec.queue_limit = device.figure("queue_limit").map(|limit| count(limit) as u32);
     let change = |&(at, percent): &(Span, u32)| Change { at: Time::ZERO + at, percent };
@@ -27,10 +27,23 @@ pub fn spec_of(device: &Device, size: Bytes) -> Result<DeviceSpec> {
         Model::Flash(model) => flash(model, device)?,
         Model::CloudVolume(model) => cloud_volume(model, device),
         Model::Host(model) => host(model, device),
-        Model::Array(model) => array(model, &device.stages)?,
+        Model::Array(model) => array(model, device)?,
     }
-    spec.check().context("[device]")?;
+    spec.check().map_err(|error| located(device, error))?;
     Ok(spec)
+}
+
+/// The error with its place in the file.
+fn located(device: &Device, error: DeviceError) -> anyhow::Error {
+    let place = at(device, &error.fields());
+    anyhow::Error::new(error).context(place)
+}
+
+/// `file:line: [device]` of the first of these keys that the file gives, or of the table.
+fn at(device: &Device, keys: &[&str]) -> String {
+    let place = |key: &&str| device.places.iter().find(|(given, _)| given == key);
+    let found = keys.iter().chain(&["kind"]).find_map(place);
+    found.map_or("[device]".into(), |(_, place)| format!("{place}: [device]"))
 }
 
 /// The device of a plan, at least `size` large: one, or several alike that are joined.
@@ -51,22 +64,23 @@ pub fn built_for(device: &Device, size: Bytes, luns: u32, seed: u64) -> Result<B
     let stripe = device.figure("stripe").map(|figure| Bytes(count(figure)));
     if members == 1 {
         if let Some(stripe) = stripe {
-            bail!("[device]: stripe: needs several members, got one and {stripe}; say members = 4 or leave stripe out");
+            let place = at(device, &["stripe"]);
+            bail!("{place}: stripe: needs several members, got one and {stripe}; say members = 4 or leave stripe out");
         }
         let spec = DeviceSpec { luns, ..spec_of(device, size)? };
-        return spec.build(seed).context("[device]");
+        return spec.build(seed).map_err(|error| located(device, error));
     }
     // Each is a whole number of stripes, so that together they are large enough.
     let unit = stripe.map_or(UNIT, |stripe| stripe.0);
     let each = Bytes(size.0.div_ceil(members).next_multiple_of(unit));
     let spec = spec_of(device, each)?;
-    let build = |member: u64| spec.build(seed ^ member << 40).context("[device]");
+    let build = |member: u64| spec.build(seed ^ member << 40).map_err(|error| located(device, error));
     let targets = (0..members).map(build).collect::<Result<Vec<Box<dyn Target>>>>()?;
     let member = |target| Member { target, object: ObjectId(0), size: each, flushes: true };
     if let Some(stripe) = stripe {
         let align = targets.iter().map(|target| target.traits().align).max().unwrap_or(1);
         if !stripe.0.is_multiple_of(align.into()) {
-            bail!("[device]: stripe: must be a whole multiple of {align} B, got {stripe}");
+            bail!("{}: stripe: must be a whole multiple of {align} B, got {stripe}", at(device, &["stripe"]));
         }
     }
     let all = (0..targets.len()).map(member).collect();
@@ -108,7 +122,10 @@ fn flash(model: &mut Flash, device: &Device) -> Result<()> {
     model.pause = match (device.figure("pause_every"), device.figure("pause_length")) {
         (Some(every), Some(length)) => Some(Pause { every: time(every), length: time(length) }),
         (None, None) => None,
-        _ => bail!("[device]: pause_every and pause_length belong together; give both or none"),
+        _ => {
+            let place = at(device, &["pause_every", "pause_length"]);
+            bail!("{place}: pause_every and pause_length belong together; give both or none")
+        }
     };
     set_time(device, "flush", &mut model.flush);
     set_time(device, "trim", &mut model.trim);
@@ -139,10 +156,17 @@ fn host(model: &mut Host, device: &Device) {
 }
 
 /// The stages of an array, the last of them its media.
-fn array(model: &mut Array, stages: &[Device]) -> Result<()> {
-    let Some((media, before)) = stages.split_last() else { bail!("[device]: an array needs at least its media") };
-    *model.media = spec_of(media, Bytes(1)).context("[[device.stage]]")?.model;
-    model.stages = before.iter().map(stage).collect::<Result<_>>()?;
+fn array(model: &mut Array, device: &Device) -> Result<()> {
+    let Some((media, before)) = device.stages.split_last() else {
+        bail!("{}: an array needs at least its media", at(device, &[]));
+    };
+    *model.media = spec_of(media, Bytes(1))?.model;
+    let checked = |said| {
+        let stage = stage(said)?;
+        stage.check().map_err(|error| located(said, error))?;
+        Ok(stage)
+    };
+    model.stages = before.iter().map(checked).collect::<Result<_>>()?;
     Ok(())
 }
 
@@ -194,7 +218,7 @@ fn stage(said: &Device) -> Result<ArrayStage> {
         _ => {
             let word = said.figure("level");
             let level = Level::NAMED.into_iter().find(|(name, _)| word == Some(DeviceFigure::Word(name)));
-            let (_, level) = level.context("[[device.stage]]: level: missing")?;
+            let (_, level) = level.with_context(|| format!("{}: level: missing", at(said, &["level"])))?;
             let mut raid = Raid { level, members: 1, unit: Bytes::kib(64) };
             set_count(said, "members", &mut raid.members);
             set_size(said, "unit", &mut raid.unit);
@@ -446,16 +470,22 @@ mod tests {
 
     #[test]
     fn figures_that_contradict_each_other_are_refused_in_one_line() {
-        for (lines, words) in [
-            ("kind = \"disk\"\nseek_shortest = \"20ms\"", "seek_shortest must not be more than seek_longest"),
-            ("kind = \"flash\"\npause_every = \"1s\"", "belong together"),
+        // The table is in line 12, its kind in line 13.
+        let stages = "kind = \"array\"\n[[device.stage]]\nkind = \"raid\"\nlevel = \"5\"\nmembers = 2\n\
+                      [[device.stage]]\nkind = \"flash\"";
+        for (lines, line, words) in [
+            ("kind = \"disk\"\nseek_shortest = \"20ms\"", 14, "seek_shortest must not be more than seek_longest"),
+            ("kind = \"flash\"\npause_every = \"1s\"", 14, "belong together"),
             (
                 "kind = \"cloud-volume\"\niops = 9\niops_peak = 8\niops_credit = 1",
+                14,
                 "iops must not be more than iops_peak",
             ),
+            (stages, 17, "raid: members: level 5 needs at least 3, got 2"),
         ] {
             let error = device(lines).unwrap_err();
-            assert!(error.starts_with("[device]") && error.contains(words) && !error.contains('\n'), "{error}");
+            let place = format!("p.toml:{line}: [device]: ");
+            assert!(error.starts_with(&place) && error.contains(words) && !error.contains('\n'), "{error}");
         }
     }
 }

@@ -79,8 +79,7 @@ impl ServerModel {
         let Some(device) = of.device else {
             bail!("{}: has no [device]; say what stands in for the disk in a simulation", of.file);
         };
-        let device = built_for(device, Bytes(of.size), of.luns.max(1), of.seed);
-        let device = device.with_context(|| of.file.to_owned())?;
+        let device = built_for(device, Bytes(of.size), of.luns.max(1), of.seed)?;
         let memory = of.cache.map(|memory| Memory::new(memory, of.second_level)).transpose()?;
         let device = match &memory {
             Some(memory) => Box::new(Cached::new(device, memory.clone())),

@@ -159,7 +159,9 @@ fn every_kind_of_device_can_be_simulated() {
     let wrong = plan::write(&scratch, &device("kind = \"disk\"\nseek_shortest = \"20ms\""));
     let ended = run(seawall(scratch.path()).arg("simulate").arg(wrong));
     assert_eq!((ended.code, ended.err.lines().count()), (Some(2), 1), "{ended:?}");
-    assert!(ended.err.contains("[device]: disk: seek_shortest must not be more than seek_longest"), "{}", ended.err);
+    let line = 1 + device("kind = \"disk\"").lines().position(|line| line == "kind = \"disk\"").unwrap() + 1;
+    let said = format!("plan.toml:{line}: [device]: disk: seek_shortest must not be more than seek_longest");
+    assert!(ended.err.contains(&said), "{}", ended.err);
 }
 
 /// A client that keeps one request outstanding in a device of 500 µs gets 2000 operations a second

@@ -26,6 +26,8 @@ pub struct Device {
     /// Changes of its capacity in order of time: the time after the start, and the percentage from
     /// then on.
     pub changes: Vec<(Span, u32)>,
+    /// `file:line` of its table, by the key `kind`, and of each figure.
+    pub places: Vec<(&'static str, String)>,
 }
 
 /// A figure of a device.
@@ -361,7 +363,9 @@ fn figures(table: &Table<'_>, kind: &'static str, keys: &[&'static Key], own: &[
     let said: Vec<_> = keys.iter().filter_map(|key| Some((key.name, figure(table, key)?))).collect();
     check_credit(table, &said);
     let about = if table.has("about") { table.text("about").map(|found| found.value.to_string()) } else { None };
-    Device { kind, about, said, sources: sources(table), ..Device::default() }
+    let given = said.iter().map(|(key, _)| *key);
+    let places = ["kind"].into_iter().chain(given).map(|key| (key, table.place_of(key))).collect();
+    Device { kind, about, said, sources: sources(table), places, ..Device::default() }
 }
 
 /// Reports a credit without a peak, or a peak without a credit: with an explicit base rate neither

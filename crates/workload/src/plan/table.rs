@@ -103,6 +103,11 @@ impl<'t> Table<'t> {
         self.entries.get_key_value(key).map_or(self.line, |(key, _)| self.report.line(key.span().start))
     }
 
+    /// `file:line` of a key, or of the table if it is missing.
+    pub(super) fn place_of(&self, key: &str) -> String {
+        format!("{}:{}", self.report.file, self.line_of(key))
+    }
+
     /// Its keys and their lines.
     pub(super) fn keys(&self) -> impl Iterator<Item = Found<&'t str>> {
         self.entries.keys().map(|key| Found { value: &**key.get_ref(), line: self.report.line(key.span().start) })
