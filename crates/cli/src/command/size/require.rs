@@ -60,22 +60,19 @@ pub fn run(plan: &Path, arrays: &[Offer], free: u32, out: &Path) -> Result<Answe
     let needed = times_of(step);
     // The cheapest of those that carry it is chosen, however much more each would carry.
     let all_priced = arrays.iter().all(|(_, _, price)| price.is_some());
-    let last = if all_priced { step } else { STEPS[STEPS.len() - 1] };
-    let mut found = Vec::new();
-    for (name, device, price) in arrays {
-        let (times, why) = most(last, |times| {
-            let _shown = Shown::new(&format!("{name}: playing {times:.2} times the load"));
-            broken(&text, &file, device, times)
-        })?;
-        let held = Held { name: name.clone(), price: *price, times, why };
-        if found.is_empty() {
-            terminal::line(&format!("{:<20} {:>10}  what does not hold beyond it", "array", "times load"));
-        }
+    let limits = limits(arrays.len(), step, !all_priced, |index, times| {
+        let (name, device, _) = &arrays[index];
+        let _shown = Shown::new(&format!("{name}: playing {times:.2} times the load"));
+        broken(&text, &file, device, times)
+    })?;
+    let held = |((name, _, price), (times, why)): (&Offer, _)| Held { name: name.clone(), price: *price, times, why };
+    let found: Vec<Held> = arrays.iter().zip(limits).map(held).collect();
+    terminal::line(&format!("{:<20} {:>10}  what does not hold beyond it", "array", "times load"));
+    for held in &found {
         let mut why = wrap(&held.why(), 46).into_iter();
         let first = why.next().unwrap_or_default();
-        terminal::line(format!("{:<20} {:>10}  {first}", fit(name, 20), held.times()).trim_end());
+        terminal::line(format!("{:<20} {:>10}  {first}", fit(&held.name, 20), held.times()).trim_end());
         why.for_each(|more| terminal::line(&format!("{:33}{more}", "")));
-        found.push(held);
     }
     let carry = found.iter().filter(|held| held.times.is_some_and(|times| times >= needed));
     let chosen = cheapest(carry, |held| held.price, |held| held.times.unwrap_or(0.0));
@@ -111,18 +108,34 @@ fn broken(text: &str, file: &str, device: &Device, times: f64) -> Result<Option<
     Ok(recording.verdicts.into_iter().find(|verdict| verdict.outcome != Outcome::Pass))
 }
 
-/// Up to which of [`STEPS`], of those up to `last`, a plan holds at each, and what does not hold at
-/// the next. What happens beyond a load that failed is not asked: a larger one may hold by chance.
-fn most<T>(last: f64, mut broken: impl FnMut(f64) -> Result<Option<T>>) -> Result<(Option<f64>, Option<T>)> {
-    let mut held = None;
-    for times in STEPS.into_iter().filter(|step| *step <= last).map(times_of) {
-        let why = broken(times)?;
-        if why.is_some() {
-            return Ok((held, why));
+/// The load up to which a plan holds at each of [`STEPS`], and what does not hold at the next.
+type Limit<T> = (Option<f64>, Option<T>);
+
+/// The limits of so many arrays, all of which are played up to `step`. If the one with least to
+/// spare is sought, those that hold go on side by side until the first of them fails: how much more
+/// the others would carry decides nothing, and their largest loads take longest to play. What
+/// happens beyond a load that failed is not asked: a larger one may hold by chance.
+fn limits<T>(
+    arrays: usize,
+    step: f64,
+    seeks_least: bool,
+    mut broken: impl FnMut(usize, f64) -> Result<Option<T>>,
+) -> Result<Vec<Limit<T>>> {
+    let mut found: Vec<Limit<T>> = (0..arrays).map(|_| (None, None)).collect();
+    for free in STEPS {
+        let carried = |times: &Option<f64>| times.is_some_and(|times| times >= times_of(step));
+        let is_decided = !seeks_least || found.iter().any(|(times, why)| why.is_some() && carried(times));
+        if free > step && is_decided {
+            break;
         }
-        held = Some(times);
+        for (index, (held, why)) in found.iter_mut().enumerate().filter(|(_, (_, why))| why.is_none()) {
+            *why = broken(index, times_of(free))?;
+            if why.is_none() {
+                *held = Some(times_of(free));
+            }
+        }
     }
-    Ok((held, None))
+    Ok(found)
 }
 
 fn says(chosen: Option<&Held>, step: f64) -> String {
@@ -170,16 +183,30 @@ mod tests {
     /// failed one do not count.
     #[test]
     fn the_first_step_that_fails_is_the_limit() {
-        let of = |fails: fn(f64) -> bool| most(87.5, |times| Ok(fails(times).then_some(times))).unwrap();
+        let of = |fails: fn(f64) -> bool| {
+            limits(1, 30.0, true, |_, times| Ok(fails(times).then_some(times))).unwrap().remove(0)
+        };
         let (held, why) = of(|times| (1.05..1.2).contains(&times));
         assert_eq!((held, why.map(|times| (100.0 * times).round())), (Some(1.0), Some(111.0)));
         assert_eq!(of(|_| true), (None, Some(1.0)));
         assert_eq!(of(|_| false), (Some(8.0), None));
-        let mut asked = Vec::new();
-        let held = most::<f64>(30.0, |times| {
-            asked.push((100.0 * times).round());
-            Ok(None)
-        });
-        assert_eq!((held.unwrap().0.map(|times| (100.0 * times).round()), asked.len()), (Some(143.0), 4));
+    }
+
+    /// Arrays that hold up to 1.11, 2 and 8 times the load, of which 1.43 times is asked, in four
+    /// steps. Without a price the second is chosen, once it fails at 2.5, in the seventh. The third
+    /// is not played beyond that, and none beyond 1.43 with prices.
+    #[test]
+    fn arrays_are_played_until_the_choice_is_known() {
+        let played = |seeks_least| {
+            let mut steps = [0; 3];
+            let found = limits(3, 30.0, seeks_least, |index, times| {
+                steps[index] += 1;
+                Ok((times > [1.2, 2.1, 9.0][index]).then_some(()))
+            });
+            let held = found.unwrap().into_iter().map(|(times, why)| ((100.0 * times.unwrap()).round(), why.is_some()));
+            (held.collect::<Vec<_>>(), steps)
+        };
+        assert_eq!(played(true), (vec![(111.0, true), (200.0, true), (250.0, false)], [3, 7, 7]));
+        assert_eq!(played(false), (vec![(111.0, true), (143.0, false), (143.0, false)], [3, 4, 4]));
     }
 }
