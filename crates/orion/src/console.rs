@@ -8,7 +8,7 @@ use stats::job::JobOutcome;
 
 /// The text before the first point.
 pub fn banner(test: &Test) -> String {
-    let load = &test.ask.load;
+    let load = &test.settings.load;
     // As in published runs, the corner without load counts as a point, and a minute is added.
     let minutes = (load.duration * test.grid.total() as u64).as_nanos().div_ceil(Span::from_secs(60).as_nanos()) + 1;
     format!(

@@ -15,12 +15,12 @@ pub enum OrionCommand {
     /// Print the help.
     Help,
     /// Measure.
-    Run(Box<Ask>),
+    Run(Box<Settings>),
 }
 
 /// The settings of a measurement.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Ask {
+pub struct Settings {
     /// Its kind.
     pub run: RunKind,
     /// The stem of its file names and of its list of volumes.

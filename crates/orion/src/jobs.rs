@@ -26,12 +26,12 @@ pub struct OrionVolume {
     /// Its size in bytes.
     pub size: u64,
     /// What it is.
-    pub at: Where,
+    pub at: VolumeKind,
 }
 
 /// A kind of volume.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Where {
+pub enum VolumeKind {
     /// A file or device of this machine.
     File,
     /// An NBD export.
@@ -72,7 +72,7 @@ const OUTSTANDING_MOST: u64 = 4 << 30;
 /// # Errors
 /// The first reason why not, in one line.
 pub fn check(load: &Load, volumes: &[OrionVolume], spots: &[LoadPoint]) -> Result<(), Error> {
-    let plain = |volume: &OrionVolume| matches!(volume.at, Where::File | Where::Simulated);
+    let plain = |volume: &OrionVolume| matches!(volume.at, VolumeKind::File | VolumeKind::Simulated);
     if let Some(other) = volumes.iter().find(|volume| volumes.len() > 1 && !plain(volume)) {
         let rule = "must be the only volume: files and devices alone can be put together";
         return Err(Error(format!("{}: {rule}, got {} volumes; list it by itself", other.name, volumes.len())));
@@ -209,8 +209,10 @@ fn blocks_of(block: u32) -> Reach {
 
 /// The settings that all jobs of a point share.
 fn measured(load: &Load, volume: &Virtual<'_>) -> JobSpec {
-    let is_file =
-        volume.volumes.iter().any(|volume| matches!(volume.at, Where::File | Where::Concatenated | Where::Striped));
+    let is_file = volume
+        .volumes
+        .iter()
+        .any(|volume| matches!(volume.at, VolumeKind::File | VolumeKind::Concatenated | VolumeKind::Striped));
     JobSpec {
         engine: EngineKind::Uring,
         direct: is_file && !load.page_cache,
@@ -280,11 +282,11 @@ impl<'v> Virtual<'v> {
     fn place(&self, parts: impl Iterator<Item = Part<'v>>) -> JobPlace {
         let mut files = parts.map(Part::file);
         match self.volumes {
-            [volume] if matches!(volume.at, Where::Export | Where::Concatenated | Where::Striped) => {
+            [volume] if matches!(volume.at, VolumeKind::Export | VolumeKind::Concatenated | VolumeKind::Striped) => {
                 let region = files.next().unwrap_or_default();
                 JobPlace::Named { name: volume.name.clone(), region: FileSpec { path: PathBuf::new(), ..region } }
             }
-            [volume] if volume.at == Where::Nothing => JobPlace::Null { size: Bytes(volume.size) },
+            [volume] if volume.at == VolumeKind::Nothing => JobPlace::Null { size: Bytes(volume.size) },
             _ => JobPlace::Files(files.collect()),
         }
     }
@@ -304,7 +306,7 @@ impl Part<'_> {
             path: volume.name.clone().into(),
             offset: Amount::Bytes(Bytes(at)),
             size: len.map(|len| Amount::Bytes(Bytes(len))),
-            file_size: (volume.at == Where::Simulated).then_some(Bytes(volume.size)),
+            file_size: (volume.at == VolumeKind::Simulated).then_some(Bytes(volume.size)),
             ..FileSpec::default()
         }
     }

@@ -2,7 +2,7 @@
 //! actors.
 
 use crate::grammar::Pattern;
-use crate::jobs::{Where, depth_of};
+use crate::jobs::{VolumeKind, depth_of};
 use crate::ladder::LoadPoint;
 use crate::point::MeasuredPoint;
 use crate::test::Test;
@@ -13,13 +13,13 @@ pub fn begun(test: &Test) -> Run {
     let mut run = Run::default();
     for volume in &test.volumes {
         let kind = match volume.at {
-            Where::File => "file",
-            Where::Export if volume.name.starts_with("nfs://") => "nfs",
-            Where::Export => "nbd",
-            Where::Concatenated => "concatenated",
-            Where::Striped => "striped",
-            Where::Nothing => "null",
-            Where::Simulated => "volume",
+            VolumeKind::File => "file",
+            VolumeKind::Export if volume.name.starts_with("nfs://") => "nfs",
+            VolumeKind::Export => "nbd",
+            VolumeKind::Concatenated => "concatenated",
+            VolumeKind::Striped => "striped",
+            VolumeKind::Nothing => "null",
+            VolumeKind::Simulated => "volume",
         };
         run.place(RunPlace { kind: kind.into(), name: volume.name.clone(), size: Some(volume.size) });
     }
@@ -34,7 +34,7 @@ pub fn begun(test: &Test) -> Run {
 }
 
 fn settings(run: &mut Run, actor: u32, test: &Test) {
-    let load = &test.ask.load;
+    let load = &test.settings.load;
     let block = if actor == 0 { load.small } else { load.large };
     let streams = actor == 1 && load.pattern != Pattern::Random;
     run.set(Some(actor), "block_bytes", f64::from(block));
@@ -57,7 +57,7 @@ pub fn add(run: &mut Run, test: &Test, point: &MeasuredPoint) {
     let (spot, number) = (point.spot, (run.points.len() as u32).saturating_sub(1));
     let Some(last) = run.points.last_mut() else { return };
     (last.start, last.end) = (point.start, point.start + point.elapsed);
-    let depths = [spot.small, spot.large * depth_of(test.ask.load.pattern)];
+    let depths = [spot.small, spot.large * depth_of(test.settings.load.pattern)];
     for (actor, (work, depth)) in (0..).zip([&point.small, &point.large].into_iter().zip(depths)) {
         let Some(work) = work else { continue };
         let mut work = work.clone();

@@ -1,7 +1,7 @@
 //! The points of a run: the ladders of small and large loads for a number of disks, and their
 //! order.
 
-use crate::grammar::{Ask, Error, Matrix, RunKind};
+use crate::grammar::{Error, Matrix, RunKind, Settings};
 use block::Span;
 
 /// Maximum requests in flight: the capacity of the engine's rings.
@@ -46,17 +46,17 @@ pub struct Grid {
 ///
 /// # Errors
 /// There are no points, too many, or levels of a load that the run does not have.
-pub fn grid(ask: &mut Ask, disks: u32) -> Result<Grid, Error> {
-    let (small, large) = axes(ask, disks)?;
-    let is_cross = matches!((ask.run, ask.matrix), (RunKind::Simple, _) | (RunKind::Advanced, Matrix::Basic));
+pub fn grid(settings: &mut Settings, disks: u32) -> Result<Grid, Error> {
+    let (small, large) = axes(settings, disks)?;
+    let is_cross = matches!((settings.run, settings.matrix), (RunKind::Simple, _) | (RunKind::Advanced, Matrix::Basic));
     let mut grid = Grid::of(small, large, is_cross);
     let points = grid.spots.len() as u64;
-    if ask.quick {
-        grid = quick(&grid, ask);
+    if settings.quick {
+        grid = quick(&grid, settings);
     } else if points == 0 {
         return Err(Error("no point has any load; raise -num_small, -num_large or the levels".into()));
     } else if points > POINTS_MOST {
-        let hours = points * ask.load.duration.as_nanos() / Span::from_secs(3600).as_nanos();
+        let hours = points * settings.load.duration.as_nanos() / Span::from_secs(3600).as_nanos();
         let rule = format!("a run has at most {POINTS_MOST} points");
         let said = format!("{rule}, and this one {points}, which take {hours} hours");
         return Err(Error(format!("-num_disks: {said}; lower it, or name --small-levels and --large-levels")));
@@ -69,10 +69,10 @@ pub fn grid(ask: &mut Ask, disks: u32) -> Result<Grid, Error> {
 }
 
 /// The loads of both kinds.
-fn axes(ask: &Ask, disks: u32) -> Result<(Vec<u32>, Vec<u32>), Error> {
+fn axes(settings: &Settings, disks: u32) -> Result<(Vec<u32>, Vec<u32>), Error> {
     let up_to = |most: u32| (0..=most.saturating_mul(disks)).collect::<Vec<u32>>();
     let steps = |most: u32| (0..=most).map(|step| step.saturating_mul(disks)).collect::<Vec<u32>>();
-    let (small, large, free_small, free_large) = match (ask.run, ask.matrix) {
+    let (small, large, free_small, free_large) = match (settings.run, settings.matrix) {
         (RunKind::Oltp, _) => (steps(20), vec![0], true, false),
         (RunKind::Dss, _) => (vec![0], steps(15), false, true),
         (RunKind::Simple | RunKind::Normal, _) | (RunKind::Advanced, Matrix::Basic | Matrix::Detailed) => {
@@ -93,13 +93,13 @@ fn axes(ask: &Ask, disks: u32) -> Result<(Vec<u32>, Vec<u32>), Error> {
         Some(given) => Ok([&[0], &given[..]].concat()),
     };
     Ok((
-        chosen("--small-levels", small, &ask.small_levels, free_small)?,
-        chosen("--large-levels", large, &ask.large_levels, free_large)?,
+        chosen("--small-levels", small, &settings.small_levels, free_small)?,
+        chosen("--large-levels", large, &settings.large_levels, free_large)?,
     ))
 }
 
 /// As many points as fit into two minutes, and as long as possible.
-fn quick(grid: &Grid, ask: &mut Ask) -> Grid {
+fn quick(grid: &Grid, settings: &mut Settings) -> Grid {
     let most = (QUICK.as_nanos() / (QUICK_LEAST + QUICK_LEAST / 10 + PAUSE).as_nanos()) as usize;
     let mut quick = grid.clone();
     let mut factor = 2;
@@ -111,9 +111,9 @@ fn quick(grid: &Grid, ask: &mut Ask) -> Grid {
     let each = (QUICK / quick.spots.len().max(1) as u64).saturating_sub(PAUSE);
     // A tenth of it is settling time; tenths of a second are printed without rounding.
     let tenths = each.as_nanos() * 10 / 11 / Span::from_millis(100).as_nanos();
-    ask.load.duration = Span::from_millis(tenths * 100).clamp(QUICK_LEAST, QUICK_MOST);
-    ask.load.settle = crate::grammar::settle(ask.load.duration);
-    ask.load.warm = Some(0);
+    settings.load.duration = Span::from_millis(tenths * 100).clamp(QUICK_LEAST, QUICK_MOST);
+    settings.load.settle = crate::grammar::settle(settings.load.duration);
+    settings.load.warm = Some(0);
     quick
 }
 
@@ -151,15 +151,15 @@ mod tests {
     use super::*;
     use crate::grammar::{OrionCommand, parse};
 
-    fn ask(line: &str) -> Ask {
+    fn settings(line: &str) -> Settings {
         match parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>()) {
-            Ok(OrionCommand::Run(ask)) => *ask,
+            Ok(OrionCommand::Run(settings)) => *settings,
             other => panic!("{line}: {other:?}"),
         }
     }
 
     fn of(line: &str, disks: u32) -> Grid {
-        grid(&mut ask(line), disks).unwrap_or_else(|error| panic!("{line}: {error}"))
+        grid(&mut settings(line), disks).unwrap_or_else(|error| panic!("{line}: {error}"))
     }
 
     fn spots(grid: &Grid) -> Vec<(u32, u32)> {
@@ -193,7 +193,7 @@ mod tests {
     fn levels_take_the_ladders_place() {
         let flash = of("-run simple --small-levels 8,64 --large-levels 4", 1);
         assert_eq!((spots(&flash), flash.total()), (vec![(8, 0), (64, 0), (0, 4)], 4));
-        let oltp = ask("-run oltp --large-levels 4");
+        let oltp = settings("-run oltp --large-levels 4");
         assert!(grid(&mut oltp.clone(), 1).unwrap_err().0.starts_with("--large-levels: the loads of this run"));
     }
 
@@ -202,11 +202,11 @@ mod tests {
     #[test]
     fn a_quick_run_keeps_two_minutes() {
         for (line, disks) in [("simple", 1), ("simple", 20), ("normal", 1), ("normal", 30), ("oltp", 200), ("dss", 1)] {
-            let mut ask = ask(&format!("-run {line} --quick"));
-            let grid = grid(&mut ask, disks).unwrap();
-            let each = ask.load.duration + ask.load.settle + PAUSE;
+            let mut settings = settings(&format!("-run {line} --quick"));
+            let grid = grid(&mut settings, disks).unwrap();
+            let each = settings.load.duration + settings.load.settle + PAUSE;
             let whole = each * grid.spots.len() as u64;
-            assert!(whole <= Span::from_secs(120) && ask.load.duration >= Span::SECOND, "{line} {disks}: {whole}");
+            assert!(whole <= Span::from_secs(120) && settings.load.duration >= Span::SECOND, "{line} {disks}: {whole}");
             assert!(grid.spots.len() > 6, "{line} {disks}: {:?}", grid.spots);
         }
         assert_eq!(thinned(&[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10], 2), [0, 1, 2, 4, 8, 10]);
@@ -214,7 +214,7 @@ mod tests {
 
     #[test]
     fn what_has_no_end_is_refused() {
-        let refused = |line: &str, disks| grid(&mut ask(line), disks).unwrap_err().0;
+        let refused = |line: &str, disks| grid(&mut settings(line), disks).unwrap_err().0;
         assert!(refused("-run normal", 100).contains("this one 100700, which take 1678 hours"));
         assert!(refused("-run simple", 1000).contains("at most 4096 requests are outstanding"));
         assert!(

@@ -2,7 +2,7 @@
 //! loads beside large ones, and a summary of the best of each.
 //!
 //! ```text
-//!   words, X.lun ──► Ask ──► Grid (which points) ──► jobs of `workload` for one point after the other ──► engine
+//!   words, X.lun ──► Settings ──► Grid (which points) ──► jobs of `workload` for one point after the other ──► engine
 //!                                                                                                         │
 //!      summary, matrices, histograms, trace, percentiles, page, run  ◄── Measured (one a point) ◄── outcomes ┘
 //!                                                                          └──► proofs, a few a point
@@ -31,8 +31,8 @@ mod trace;
 
 pub use best::{Best, Limits};
 pub use console::{banner, point_lines};
-pub use grammar::{Array, Ask, Error, Load, Matrix, OrionCommand, Pattern, RunKind, help, parse};
-pub use jobs::{JobRole, OrionVolume, Where, check, jobs};
+pub use grammar::{Array, Error, Load, Matrix, OrionCommand, Pattern, RunKind, Settings, help, parse};
+pub use jobs::{JobRole, OrionVolume, VolumeKind, check, jobs};
 pub use ladder::{Grid, LoadPoint, grid};
 pub use luns::{lun_file, luns};
 pub use page::page;

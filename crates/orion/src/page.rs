@@ -17,11 +17,11 @@ use stats::Outcome;
 
 /// The page of a test. The caller sets its facts.
 pub fn page(test: &Test, points: &[MeasuredPoint]) -> Page {
-    let mut page = Page::new(format!("Orion: {}", test.ask.test_name), test.version.clone());
+    let mut page = Page::new(format!("Orion: {}", test.settings.test_name), test.version.clone());
     page.about = format!(
         "Small random requests of {} and large ones of {} side by side, so many of each outstanding.",
-        block::Bytes(test.ask.load.small.into()),
-        block::Bytes(test.ask.load.large.into())
+        block::Bytes(test.settings.load.small.into()),
+        block::Bytes(test.settings.load.large.into())
     );
     page.banners = test.stamps();
     page.add(RunVerdict::of(&crate::verdicts(&test.proofs(points))));
@@ -168,10 +168,10 @@ fn facts(test: &Test) -> Facts {
     let names = test.volumes.iter().map(|volume| format!("{} ({})", volume.name, block::Bytes(volume.size)));
     let facts = vec![
         Fact::of("Test", test.stem()),
-        Fact::of("Options", test.ask.words.join(" ")),
+        Fact::of("Options", test.settings.words.join(" ")),
         Fact::of("Volumes", names.collect::<Vec<_>>().join(", ")),
-        Fact::of("Duration of a point", format!("{} s", text::seconds(test.ask.load.duration))),
-        Fact::of("Settles before", format!("{} s", text::seconds(test.ask.load.settle))),
+        Fact::of("Duration of a point", format!("{} s", text::seconds(test.settings.load.duration))),
+        Fact::of("Settles before", format!("{} s", text::seconds(test.settings.load.settle))),
     ];
     Facts { heading: "The test".into(), facts }
 }

@@ -228,7 +228,7 @@ mod tests {
 
     fn load(words: &str) -> Load {
         match parse(&format!("-run simple {words}").split_whitespace().map(str::to_owned).collect::<Vec<_>>()) {
-            Ok(OrionCommand::Run(ask)) => ask.load,
+            Ok(OrionCommand::Run(settings)) => settings.load,
             other => panic!("{other:?}"),
         }
     }

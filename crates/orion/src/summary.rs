@@ -29,7 +29,7 @@ pub fn text(test: &Test, points: &[MeasuredPoint]) -> String {
 
 /// The command line, and the test that it means.
 fn inputs(test: &Test) -> String {
-    let (ask, load) = (&test.ask, &test.ask.load);
+    let (settings, load) = (&test.settings, &test.settings.load);
     let large = match load.pattern {
         Pattern::Random => "Large Random IOs".to_owned(),
         Pattern::Streams { depth } => format!("Large Sequential Streams of {depth} IOs"),
@@ -42,10 +42,11 @@ fn inputs(test: &Test) -> String {
     let list = |levels: &[u32]| levels.iter().map(|level| format!(",{level:>7}")).collect::<String>();
     // A run of single loads lists only the small ones of its second part, as the original does.
     let small = if test.grid.is_cross { list(&[0]) } else { list(&test.grid.small) };
-    let mut out = format!("ORION VERSION 11.2 (Seawall {})\n\nCommandline:\n{}\n\n", test.version, ask.words.join(" "));
+    let mut out =
+        format!("ORION VERSION 11.2 (Seawall {})\n\nCommandline:\n{}\n\n", test.version, settings.words.join(" "));
     let lines = [
         "This maps to this test:".to_owned(),
-        format!("Test: {}", ask.test_name),
+        format!("Test: {}", settings.test_name),
         format!("Small IO size: {} KB", load.small >> 10),
         format!("Large IO size: {} KB", load.large >> 10),
         format!("IO Types: Small Random IOs, {large}"),

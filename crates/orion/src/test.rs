@@ -1,6 +1,6 @@
 //! A test: everything that is known before its first point, and its files.
 
-use crate::grammar::Ask;
+use crate::grammar::Settings;
 use crate::jobs::OrionVolume;
 use crate::ladder::Grid;
 use crate::point::MeasuredPoint;
@@ -11,7 +11,7 @@ use block::date;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Test {
     /// Its settings.
-    pub ask: Ask,
+    pub settings: Settings,
     /// Its volumes.
     pub volumes: Vec<OrionVolume>,
     /// Its points.
@@ -31,17 +31,17 @@ impl Test {
     /// The stem of its file names: the test's name, date and time.
     pub fn stem(&self) -> String {
         let again = if self.earlier > 0 { format!("_{}", self.earlier + 1) } else { String::new() };
-        format!("{}_{}{again}", self.ask.test_name, date(self.started_unix_s, "%Y%m%d_%H%M"))
+        format!("{}_{}{again}", self.settings.test_name, date(self.started_unix_s, "%Y%m%d_%H%M"))
     }
 
     /// The limits of its second maxima.
     pub fn limits(&self) -> Limits {
-        Limits { small: self.ask.small_limit, large: self.ask.large_limit }
+        Limits { small: self.settings.small_limit, large: self.settings.large_limit }
     }
 
     /// The results for all of these points.
     pub fn proofs(&self, points: &[MeasuredPoint]) -> Vec<Proof> {
-        points.iter().flat_map(|point| proofs(point, &self.ask.load)).collect()
+        points.iter().flat_map(|point| proofs(point, &self.settings.load)).collect()
     }
 
     /// Important notes on its figures, one line each.
@@ -50,17 +50,17 @@ impl Test {
         if self.simulated {
             stamps.push("In virtual time on a simulated device: no storage was measured.".to_owned());
         }
-        if self.ask.quick {
+        if self.settings.quick {
             let thinned = if self.grid.is_thinned { ", levels of the ladder are left out" } else { "" };
-            let seconds = report::text::seconds(self.ask.load.duration);
+            let seconds = report::text::seconds(self.settings.load.duration);
             let about = format!("points of {seconds} s{thinned}, no cache warming");
             stamps.push(format!("Quick preset: {about}. Not comparable with a whole run."));
         }
-        if self.ask.load.page_cache {
+        if self.settings.load.page_cache {
             stamps.push("Through the host's page cache: figures are not the storage's.".to_owned());
         }
         let size: u64 = self.volumes.iter().map(|volume| volume.size).sum();
-        if let Some(cache) = self.ask.load.warm.filter(|cache| size < cache.saturating_mul(2)) {
+        if let Some(cache) = self.settings.load.warm.filter(|cache| size < cache.saturating_mul(2)) {
             let (size, cache) = (block::Bytes(size), block::Bytes(cache));
             stamps.push(format!("The volumes have {size}, less than twice the cache of {cache}: this may measure it."));
         }

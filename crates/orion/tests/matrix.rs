@@ -7,7 +7,7 @@
 use array::{DeviceSpec, Flash, Model, ParallelServers, VirtualClock};
 use block::{Bytes, Span};
 use engine::job::Simulation;
-use orion::{LoadPoint, MeasuredPoint, OrionCommand, OrionVolume, Question, Test, Where};
+use orion::{LoadPoint, MeasuredPoint, OrionCommand, OrionVolume, Question, Test, VolumeKind};
 use stats::{Direction, Outcome};
 
 /// Four servers of 1 ms, whatever the size.
@@ -28,19 +28,19 @@ fn played(words: &str, volumes: &[u64]) -> (Test, Vec<MeasuredPoint>) {
 /// The same on any device, with its own random numbers.
 fn played_on(model: &Model, seed: u64, words: &str, volumes: &[u64]) -> (Test, Vec<MeasuredPoint>) {
     let words: Vec<String> = words.split_whitespace().map(str::to_owned).collect();
-    let Ok(OrionCommand::Run(mut ask)) = orion::parse(&words) else { panic!("{words:?}") };
+    let Ok(OrionCommand::Run(mut settings)) = orion::parse(&words) else { panic!("{words:?}") };
     let volume = |(n, mib): (usize, &u64)| OrionVolume {
         name: format!("/dev/lun{n}"),
         size: Bytes::mib(*mib).0,
-        at: Where::Simulated,
+        at: VolumeKind::Simulated,
     };
     let volumes: Vec<OrionVolume> = volumes.iter().enumerate().map(volume).collect();
-    let disks = ask.disks.unwrap_or(volumes.len() as u32);
-    let grid = orion::grid(&mut ask, disks).expect("it has points");
-    orion::check(&ask.load, &volumes, &grid.spots).expect("they can be loaded");
+    let disks = settings.disks.unwrap_or(volumes.len() as u32);
+    let grid = orion::grid(&mut settings, disks).expect("it has points");
+    orion::check(&settings.load, &volumes, &grid.spots).expect("they can be loaded");
     let mut points: Vec<MeasuredPoint> = Vec::new();
     for (number, spot) in (0..).zip(&grid.spots) {
-        let (roles, specs): (Vec<_>, Vec<_>) = orion::jobs(&ask.load, &volumes, *spot, number).into_iter().unzip();
+        let (roles, specs): (Vec<_>, Vec<_>) = orion::jobs(&settings.load, &volumes, *spot, number).into_iter().unzip();
         let simulation = Simulation::of(&specs).expect("it can be simulated");
         let device = DeviceSpec { size: simulation.size(), ..DeviceSpec::of(model.clone()) };
         let device = device.build((seed << 16) + number + 1).expect("it is a device");
@@ -50,7 +50,7 @@ fn played_on(model: &Model, seed: u64, words: &str, volumes: &[u64]) -> (Test, V
     }
     // 2016-05-23 13:33:59 UTC.
     let (started_unix_s, version) = (1_464_010_439, "0.0.0".into());
-    (Test { ask: *ask, volumes, grid, started_unix_s, version, earlier: 0, simulated: true }, points)
+    (Test { settings: *settings, volumes, grid, started_unix_s, version, earlier: 0, simulated: true }, points)
 }
 
 fn file(test: &Test, points: &[MeasuredPoint], kind: &str) -> String {

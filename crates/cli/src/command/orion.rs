@@ -12,7 +12,7 @@ use crate::{Answer, date, interrupt, machine, terminal};
 use anyhow::{Result, anyhow, bail};
 use field::Field;
 use matrix::Matrix;
-use orion::{Ask, MeasuredPoint, OrionCommand, Test, Where};
+use orion::{MeasuredPoint, OrionCommand, Settings, Test, VolumeKind};
 use outputs::Outputs;
 use stats::run::Run;
 use stats::{Machine, Outcome};
@@ -70,9 +70,9 @@ pub fn simulate(words: &[String], device: &Device, memory: &Memory) -> Result<An
 pub fn check(words: &[String], disks: u32) -> Result<()> {
     match orion::parse(words)? {
         OrionCommand::Help => bail!("-help: measures nothing; leave it out"),
-        OrionCommand::Run(mut ask) => {
-            let disks = ask.disks.unwrap_or(disks);
-            orion::grid(&mut ask, disks)?;
+        OrionCommand::Run(mut settings) => {
+            let disks = settings.disks.unwrap_or(disks);
+            orion::grid(&mut settings, disks)?;
             Ok(())
         }
     }
@@ -84,30 +84,30 @@ fn answered(words: &[String], storage: Storage<'_>, memory: &Memory) -> Result<A
             terminal::print(&orion::help());
             Ok(Answer::Yes)
         }
-        OrionCommand::Run(ask) => run(*ask, storage, memory),
+        OrionCommand::Run(settings) => run(*settings, storage, memory),
     }
 }
 
-fn run(mut ask: Ask, storage: Storage<'_>, memory: &Memory) -> Result<Answer> {
+fn run(mut settings: Settings, storage: Storage<'_>, memory: &Memory) -> Result<Answer> {
     let stop = interrupt::watch()?;
-    let field = Field::open(&ask, storage)?;
-    let disks = ask.disks.unwrap_or(field.volumes.len() as u32);
-    let grid = orion::grid(&mut ask, disks)?;
-    orion::check(&ask.load, &field.volumes, &grid.spots)?;
-    field.may_be_written(&ask)?;
+    let field = Field::open(&settings, storage)?;
+    let disks = settings.disks.unwrap_or(field.volumes.len() as u32);
+    let grid = orion::grid(&mut settings, disks)?;
+    orion::check(&settings.load, &field.volumes, &grid.spots)?;
+    field.may_be_written(&settings)?;
     let simulated = matches!(storage, Storage::Simulated(_));
     let (started, version) = (date::since_1970().as_secs(), env!("CARGO_PKG_VERSION").to_owned());
     let volumes = field.volumes.clone();
-    let mut test = Test { ask, volumes, grid, started_unix_s: started, version, earlier: 0, simulated };
+    let mut test = Test { settings, volumes, grid, started_unix_s: started, version, earlier: 0, simulated };
     let begun = begun(&test);
     let outputs = Outputs::open(&mut test, begun.machine.clone())?;
     let test = test;
     if let Storage::Simulated(device) = storage {
         terminal::complain(&format!("in virtual time, on: {device}"));
     }
-    test.ask.notes.iter().chain(&test.stamps()).for_each(|note| terminal::complain(&format!("note: {note}")));
+    test.settings.notes.iter().chain(&test.stamps()).for_each(|note| terminal::complain(&format!("note: {note}")));
     terminal::print(&orion::banner(&test));
-    let files = test.volumes.iter().filter(|volume| volume.at == Where::File).map(|volume| &volume.name);
+    let files = test.volumes.iter().filter(|volume| volume.at == VolumeKind::File).map(|volume| &volume.name);
     let kept = memory.loading(files).begin(begun.clone());
     let run = Run { identity: begun.identity, machine: begun.machine, ..orion::kept::begun(&test) };
     let mut matrix = Matrix::new(&field, &test, &outputs, &stop, kept);
@@ -146,10 +146,10 @@ fn close(test: &Test, points: &[MeasuredPoint], stopped: bool) -> Result<Answer>
 
 /// A test that begins now.
 fn begun(test: &Test) -> Run {
-    let title = format!("{} {}", test.ask.test_name, test.ask.run.word());
+    let title = format!("{} {}", test.settings.test_name, test.settings.run.word());
     let mut identity = memory::identity("orion", title, now_unix_ms());
     identity.simulated = test.simulated;
-    identity.seed = test.ask.load.seed;
+    identity.seed = test.settings.load.seed;
     let machine = match test.simulated {
         true => Machine { backend: "virtual time".into(), ..Machine::default() },
         false => machine::look(None, ""),

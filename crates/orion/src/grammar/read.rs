@@ -1,7 +1,7 @@
 //! Parses the words of a command line.
 
 use super::options::{Known, OPTIONS};
-use super::{Array, Ask, Error, Load, Matrix, OrionCommand, Pattern, RunKind};
+use super::{Array, Error, Load, Matrix, OrionCommand, Pattern, RunKind, Settings};
 use crate::ladder::LEVEL_MOST;
 use block::Span;
 use std::ops::RangeInclusive;
@@ -35,7 +35,7 @@ pub fn parse(typed: &[String]) -> Result<OrionCommand, Error> {
             notes.push(format!("{name}: changes nothing: {why}"));
         }
     }
-    Ok(OrionCommand::Run(Box::new(Ask {
+    Ok(OrionCommand::Run(Box::new(Settings {
         run,
         test_name: test_name(&words)?,
         disks: words.number("-num_disks", 1..=LEVEL_MOST.into())?.map(|disks| disks as u32),

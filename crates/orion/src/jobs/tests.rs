@@ -20,7 +20,8 @@ fn load() -> Load {
 }
 
 fn volumes(mib: &[u64]) -> Vec<OrionVolume> {
-    let volume = |(n, mib): (usize, &u64)| OrionVolume { name: format!("v{n}"), size: mib << 20, at: Where::Simulated };
+    let volume =
+        |(n, mib): (usize, &u64)| OrionVolume { name: format!("v{n}"), size: mib << 20, at: VolumeKind::Simulated };
     mib.iter().enumerate().map(volume).collect()
 }
 
@@ -138,10 +139,10 @@ fn what_cannot_be_loaded_is_said() {
     let refused = |load: &Load, volumes: &[OrionVolume], large| {
         check(load, volumes, &[LoadPoint { small: 1, large }]).unwrap_err().0
     };
-    let export = OrionVolume { name: "nbd://h/x".into(), size: 1 << 30, at: Where::Export };
+    let export = OrionVolume { name: "nbd://h/x".into(), size: 1 << 30, at: VolumeKind::Export };
     let mixed = [volumes(&[64]), vec![export]].concat();
     assert!(refused(&load(), &mixed, 1).starts_with("nbd://h/x: must be the only volume"));
-    let short = [OrionVolume { name: "v".into(), size: 4096, at: Where::File }];
+    let short = [OrionVolume { name: "v".into(), size: 4096, at: VolumeKind::File }];
     assert!(refused(&load(), &short, 1).starts_with("v: has 4 KiB, and a request needs 1 MiB"));
     let striped = Load { array: Array::Raid0 { stripe: 8 << 20 }, ..load() };
     assert_eq!(refused(&striped, &volumes(&[64, 4]), 1), "-stripe: must fit into every volume, got 8 MiB; lower it");

@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result, bail};
 use array::VirtualClock;
 use block::{Bytes, Span};
 use engine::job::{JobProgress, RunSettings, Simulation, Watch};
-use orion::{Ask, JobRole, LoadPoint, MeasuredPoint, OrionVolume, Test, Where};
+use orion::{JobRole, LoadPoint, MeasuredPoint, OrionVolume, Settings, Test, VolumeKind};
 use stage::device::built;
 use stats::job::JobOutcome;
 use stats::run::Run;
@@ -32,12 +32,13 @@ impl<'a> Field<'a> {
     ///
     /// # Errors
     /// The list cannot be read, or a volume is invalid.
-    pub fn open(ask: &Ask, storage: Storage<'a>) -> Result<Field<'a>> {
+    pub fn open(settings: &Settings, storage: Storage<'a>) -> Result<Field<'a>> {
         let volumes = match storage {
-            Storage::Real => listed(&ask.test_name)?.iter().map(|path| volume(path)).collect::<Result<_>>()?,
+            Storage::Real => listed(&settings.test_name)?.iter().map(|path| volume(path)).collect::<Result<_>>()?,
             Storage::Simulated(_) => {
-                let count = ask.disks.unwrap_or(1);
-                let volume = |n| OrionVolume { name: format!("volume {n}"), size: SIMULATED.0, at: Where::Simulated };
+                let count = settings.disks.unwrap_or(1);
+                let volume =
+                    |n| OrionVolume { name: format!("volume {n}"), size: SIMULATED.0, at: VolumeKind::Simulated };
                 (1..=count).map(volume).collect()
             }
         };
@@ -49,9 +50,9 @@ impl<'a> Field<'a> {
     ///
     /// # Errors
     /// One of them may not be written.
-    pub fn may_be_written(&self, ask: &Ask) -> Result<()> {
-        let writes = ask.load.write_percent > 0 && matches!(self.storage, Storage::Real);
-        let consent = Consent::new(&ask.destroy, &ask.even_in_use);
+    pub fn may_be_written(&self, settings: &Settings) -> Result<()> {
+        let writes = settings.load.write_percent > 0 && matches!(self.storage, Storage::Real);
+        let consent = Consent::new(&settings.destroy, &settings.even_in_use);
         for volume in self.volumes.iter().filter(|_| writes) {
             let place = Place::parse(&volume.name).map_err(said)?;
             Permit::ask(&place, Intent::Write(&consent)).map_err(said)?;
@@ -64,10 +65,10 @@ impl<'a> Field<'a> {
     /// # Errors
     /// Nothing was run.
     pub fn play(&self, spot: LoadPoint, start: Span, watching: Watching<'_>) -> Result<MeasuredPoint> {
-        let (ask, number) = (&watching.test.ask, watching.number() as u64);
-        let counted = self.volumes.iter().any(|volume| volume.at == Where::File);
+        let (settings, number) = (&watching.test.settings, watching.number() as u64);
+        let counted = self.volumes.iter().any(|volume| volume.at == VolumeKind::File);
         let (roles, specs): (Vec<JobRole>, Vec<_>) =
-            orion::jobs(&ask.load, &self.volumes, spot, number).into_iter().unzip();
+            orion::jobs(&settings.load, &self.volumes, spot, number).into_iter().unzip();
         let before = Counters::now();
         let outcomes = match self.storage {
             Storage::Real => {
@@ -75,9 +76,9 @@ impl<'a> Field<'a> {
                 // ones.
                 let own = self.volumes.iter().filter(|_| number > 0).map(|volume| volume.name.clone());
                 let settings = RunSettings {
-                    destroy: ask.destroy.iter().cloned().chain(own).collect(),
-                    even_in_use: ask.even_in_use.clone(),
-                    read_only: ask.load.write_percent == 0,
+                    destroy: settings.destroy.iter().cloned().chain(own).collect(),
+                    even_in_use: settings.even_in_use.clone(),
+                    read_only: settings.load.write_percent == 0,
                     ..RunSettings::default()
                 };
                 let so_far =
@@ -120,11 +121,11 @@ fn volume(path: &str) -> Result<OrionVolume> {
     }
     let found = aim(path)?;
     let at = match found.place {
-        Place::Path(_) => Where::File,
-        Place::Nbd { .. } | Place::Nfs { .. } => Where::Export,
-        Place::Nothing(_) => Where::Nothing,
-        Place::Joined { stripe: None, .. } => Where::Concatenated,
-        Place::Joined { stripe: Some(_), .. } => Where::Striped,
+        Place::Path(_) => VolumeKind::File,
+        Place::Nbd { .. } | Place::Nfs { .. } => VolumeKind::Export,
+        Place::Nothing(_) => VolumeKind::Nothing,
+        Place::Joined { stripe: None, .. } => VolumeKind::Concatenated,
+        Place::Joined { stripe: Some(_), .. } => VolumeKind::Striped,
     };
     Ok(OrionVolume { name: path.to_owned(), size: found.size.0, at })
 }

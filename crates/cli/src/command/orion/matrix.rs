@@ -38,7 +38,7 @@ impl<'t> Matrix<'t> {
     /// Before the first point.
     pub fn new(field: &'t Field<'t>, test: &'t Test, outputs: &'t Outputs, stop: &'t Stop, kept: Kept) -> Matrix<'t> {
         let clock = Clock::new();
-        let mut live = Live::on(Stream::Err, test.simulated, format!("orion {}", test.ask.test_name));
+        let mut live = Live::on(Stream::Err, test.simulated, format!("orion {}", test.settings.test_name));
         live.state.phases = test.grid.spots.len();
         Matrix { field, test, outputs, stop, live, kept, points: Vec::new(), next: clock.now() + TELL, clock }
     }
@@ -64,12 +64,12 @@ impl Scene for Matrix<'_> {
         let spot = spots[run.points.len() - 1];
         self.live.state.phase = run.points.len();
         let name = run.points.last().map_or(String::new(), |point| point.name.clone());
-        self.live.begin(name, Some(self.test.ask.load.duration + self.test.ask.load.settle));
+        self.live.begin(name, Some(self.test.settings.load.duration + self.test.settings.load.settle));
         let watching = Watching { stop: self.stop, test: self.test, live: &mut self.live, kept: &mut self.kept, run };
         let point = self.field.play(spot, begun, watching);
         self.live.clear();
         let point = point?;
-        if self.test.ask.verbose {
+        if self.test.settings.verbose {
             let lines = orion::point_lines(run.points.len(), spots.len(), &point);
             lines.iter().for_each(|line| terminal::line(line));
         }

@@ -36,7 +36,7 @@ impl Outputs {
     pub fn write(&self, test: &Test, points: &[MeasuredPoint]) -> Result<()> {
         let files = orion::files(test, points);
         files.iter().try_for_each(|(kind, text)| replace(&file(&self.stem, kind), text))?;
-        let Some(path) = &test.ask.page else { return Ok(()) };
+        let Some(path) = &test.settings.page else { return Ok(()) };
         let facts = text::facts(test.started_unix_s * 1000, &self.machine);
         let page = Page { facts, ..orion::page(test, points) };
         replace(path, &page.render()).context("--page")
@@ -45,7 +45,7 @@ impl Outputs {
     /// Removes them again if nothing was measured.
     pub fn remove(&self, test: &Test) {
         let files = orion::files(test, &[]).map(|(kind, _)| file(&self.stem, kind));
-        for path in files.iter().chain(&test.ask.page) {
+        for path in files.iter().chain(&test.settings.page) {
             // A file that cannot be removed says that it has no points.
             let _ = fs::remove_file(path);
         }

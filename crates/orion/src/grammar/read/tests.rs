@@ -6,9 +6,9 @@ fn parsed(line: &str) -> Result<OrionCommand, Error> {
     parse(&line.split_whitespace().map(str::to_owned).collect::<Vec<_>>())
 }
 
-fn asked(line: &str) -> Ask {
+fn asked(line: &str) -> Settings {
     match parsed(line) {
-        Ok(OrionCommand::Run(ask)) => *ask,
+        Ok(OrionCommand::Run(settings)) => *settings,
         other => panic!("{line}: {other:?}"),
     }
 }
@@ -17,12 +17,12 @@ fn asked(line: &str) -> Ask {
 /// a stream.
 #[test]
 fn defaults_are_the_originals() {
-    let ask = asked("-run simple");
-    let Load { small, large, pattern, array, write_percent, warm, duration, settle, .. } = ask.load;
+    let settings = asked("-run simple");
+    let Load { small, large, pattern, array, write_percent, warm, duration, settle, .. } = settings.load;
     assert_eq!((small, large, pattern, array), (8192, 1 << 20, Pattern::Random, Array::Concat));
     assert_eq!((write_percent, warm, duration), (0, None, Span::from_secs(60)));
     assert_eq!(
-        (settle, ask.matrix, ask.disks, ask.test_name.as_str()),
+        (settle, settings.matrix, settings.disks, settings.test_name.as_str()),
         (Span::from_secs(2), Matrix::Basic, None, "orion")
     );
     let streams = asked("-run advanced -type seq -simulate RAID0 -testname t -num_disks 6 -cache_size 0");
@@ -46,17 +46,17 @@ fn matrices_have_their_numbers() {
 
 #[test]
 fn what_changes_nothing_or_means_another_is_told() {
-    let ask = asked("-run matrix -hugenotneeded -storax skgfr");
-    assert_eq!((ask.run, ask.notes.len()), (RunKind::Normal, 3));
-    assert!(ask.notes[0].contains("means normal"), "{:?}", ask.notes);
+    let settings = asked("-run matrix -hugenotneeded -storax skgfr");
+    assert_eq!((settings.run, settings.notes.len()), (RunKind::Normal, 3));
+    assert!(settings.notes[0].contains("means normal"), "{:?}", settings.notes);
 }
 
 #[test]
 fn a_word_holds_once() {
     let twice = parsed("-run simple -run oltp").unwrap_err().to_string();
     assert_eq!(twice, "-run: is given twice; leave one out");
-    let ask = asked("-run simple --destroy-data a --destroy-data b");
-    assert_eq!(ask.destroy, ["a", "b"]);
+    let settings = asked("-run simple --destroy-data a --destroy-data b");
+    assert_eq!(settings.destroy, ["a", "b"]);
 }
 
 #[test]
