@@ -16,24 +16,24 @@ pub enum Command {
     /// Print the help.
     Help,
     /// Make a database.
-    Setup(SetupAsk),
+    Setup(SetupOptions),
     /// Run one batch.
-    Run(RunAsk),
+    Run(RunOptions),
     /// Run batches with more and more processes.
-    Sweep(SweepAsk),
+    Sweep(SweepOptions),
     /// End running batches.
     Stop,
     /// Delete all rows.
     Reset,
     /// Write a summary of all rows.
-    Export(ExportAsk),
+    Export(ExportOptions),
     /// Remove a database.
-    Purge(PurgeAsk),
+    Purge(PurgeOptions),
 }
 
 /// A database to make.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SetupAsk {
+pub struct SetupOptions {
     /// Its directory.
     pub directory: String,
     /// Its name, in capitals.
@@ -82,7 +82,7 @@ pub struct Load {
 
 /// One batch.
 #[derive(Clone, Debug, PartialEq)]
-pub struct RunAsk {
+pub struct RunOptions {
     /// What its processes do.
     pub load: Load,
     /// Number of processes.
@@ -93,7 +93,7 @@ pub struct RunAsk {
 
 /// A sweep.
 #[derive(Clone, Debug, PartialEq)]
-pub struct SweepAsk {
+pub struct SweepOptions {
     /// What each process does.
     pub load: Load,
     /// Its settings.
@@ -129,7 +129,7 @@ pub struct Settings {
 
 /// A summary to write.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ExportAsk {
+pub struct ExportOptions {
     /// The directory.
     pub directory: String,
     /// Clean CSV with all columns instead of the classic file.
@@ -142,7 +142,7 @@ pub struct ExportAsk {
 
 /// A database to remove.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct PurgeAsk {
+pub struct PurgeOptions {
     /// Its directory.
     pub directory: String,
     /// Its name, for confirmation.

@@ -37,7 +37,8 @@ pub use console::{Installation, help, setup_begins, setup_ends, usage};
 pub use evidence::{BatchEvidence, Limiter};
 pub use export::{csv, export, export_name, partial_batches};
 pub use grammar::{
-    Command, Effort, ExportAsk, GrammarError, Load, PurgeAsk, RunAsk, Settings, SetupAsk, SweepAsk, parse,
+    Command, Effort, ExportOptions, GrammarError, Load, PurgeOptions, RunOptions, Settings, SetupOptions, SweepOptions,
+    parse,
 };
 pub use jobs::{Aim, jobs, setup_job};
 pub use judge::{Finding, judge, judge_batch, knee, limiter};

@@ -16,7 +16,7 @@ use crate::{Answer, date, interrupt, machine, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::Bytes;
 use course::Loads;
-use ranread::{Batch, Command, ExportAsk, Finding, Measured, RunAsk};
+use ranread::{Batch, Command, ExportOptions, Finding, Measured, RunOptions};
 use stats::{Machine, Outcome};
 use std::path::Path;
 use workload::plan::Device;
@@ -117,7 +117,7 @@ pub fn simulate(words: &[String], device: &Device, memory: &Memory) -> Result<An
     }
 }
 
-fn run_once(ask: RunAsk, storage: Storage<'_>, memory: &Memory) -> Result<Answer> {
+fn run_once(ask: RunOptions, storage: Storage<'_>, memory: &Memory) -> Result<Answer> {
     let stop = interrupt::watch()?;
     let mut field = batch::Field::open(ask.load, storage)?;
     field.must_suffice(ask.processes)?;
@@ -194,7 +194,7 @@ fn reset(memory: &Memory) -> Result<Answer> {
     keeper::delete_all(memory).map(|()| Answer::Yes)
 }
 
-fn export(ask: &ExportAsk, memory: &Memory) -> Result<Answer> {
+fn export(ask: &ExportOptions, memory: &Memory) -> Result<Answer> {
     let folder = Path::new(&ask.directory);
     if !folder.is_dir() {
         bail!("export: {} is no directory; name one that is there", folder.display());

@@ -1,7 +1,10 @@
 //! Parses the words of a command line.
 
 use super::words::{Known, Words, switch, valued};
-use super::{Command, Effort, ExportAsk, GrammarError, Load, PurgeAsk, RunAsk, Settings, SetupAsk, SweepAsk, call};
+use super::{
+    Command, Effort, ExportOptions, GrammarError, Load, PurgeOptions, RunOptions, Settings, SetupOptions, SweepOptions,
+    call,
+};
 use crate::BLOCK;
 use crate::sweep::{Limits, Series, Target};
 use block::Bytes;
@@ -99,14 +102,14 @@ fn unfolded(typed: &[String]) -> Result<Vec<String>, GrammarError> {
     }
 }
 
-fn setup(typed: &[String]) -> Result<SetupAsk, GrammarError> {
+fn setup(typed: &[String]) -> Result<SetupOptions, GrammarError> {
     let words = Words::of(typed, "setup", &[&[valued("array-cache"), valued("seed")]])?;
     words.at_most(4, "setup", SETUP_EXAMPLE)?;
     let directory = needed(&words, 0, "setup", "DIRECTORY NAME SIZE_GB", SETUP_EXAMPLE)?;
     let (size, size_said) = size(words.value(2).unwrap_or("1"))?;
     let log_level = words.value(3).map_or(Ok(1), |given| number("LOGLEVEL", given, 0..=3))?;
     let cache = |given: &str| given.parse::<Bytes>().map_err(|_| value("--array-cache", "a size, as in 64GiB", given));
-    Ok(SetupAsk {
+    Ok(SetupOptions {
         directory,
         name: name(words.value(1).unwrap_or("ZRanRead"))?,
         size,
@@ -117,17 +120,17 @@ fn setup(typed: &[String]) -> Result<SetupAsk, GrammarError> {
     })
 }
 
-fn run(typed: &[String]) -> Result<RunAsk, GrammarError> {
+fn run(typed: &[String]) -> Result<RunOptions, GrammarError> {
     let words = Words::of(typed, "run", &[&LOAD, &LIMITS])?;
     words.at_most(3, "run", RUN_EXAMPLE)?;
     let target = needed(&words, 0, "run", "DIRECTORY PROCESSES ITERATIONS", RUN_EXAMPLE)?;
     let processes = words.value(1).map_or(Ok(1), |given| number("PROCESSES", given, 1..=PROCESSES_MOST))?;
     let asked = words.has("average-ms") || words.has("max-ms");
     let limits = if asked { Some(limits(&words)?) } else { None };
-    Ok(RunAsk { load: load(&words, &target, words.value(2))?, processes: processes as u32, limits })
+    Ok(RunOptions { load: load(&words, &target, words.value(2))?, processes: processes as u32, limits })
 }
 
-fn sweep(typed: &[String]) -> Result<SweepAsk, GrammarError> {
+fn sweep(typed: &[String]) -> Result<SweepOptions, GrammarError> {
     let words = Words::of(typed, "sweep", &[&LOAD, &LIMITS, &SWEEP])?;
     words.at_most(1, "sweep", SWEEP_EXAMPLE)?;
     let target = needed(&words, 0, "sweep", "DIRECTORY", SWEEP_EXAMPLE)?;
@@ -163,10 +166,10 @@ fn sweep(typed: &[String]) -> Result<SweepAsk, GrammarError> {
         load.effort = Some(Effort::Seconds(10));
     }
     let file = |name| words.option(name).map(str::to_owned);
-    Ok(SweepAsk { load, settings, page: file("page"), xlsx: file("xlsx"), sheet: sheet(&words)? })
+    Ok(SweepOptions { load, settings, page: file("page"), xlsx: file("xlsx"), sheet: sheet(&words)? })
 }
 
-fn export(typed: &[String]) -> Result<ExportAsk, GrammarError> {
+fn export(typed: &[String]) -> Result<ExportOptions, GrammarError> {
     let words = Words::of(typed, "export", &[&[switch("csv"), valued("xlsx"), valued("sheet")]])?;
     words.at_most(1, "export", EXPORT_EXAMPLE)?;
     let directory = needed(&words, 0, "export", "DIRECTORY", EXPORT_EXAMPLE)?;
@@ -174,14 +177,14 @@ fn export(typed: &[String]) -> Result<ExportAsk, GrammarError> {
     if xlsx.is_none() && words.has("sheet") {
         return Err(GrammarError::Form { option: "sheet".into(), rule: "needs --xlsx beside it" });
     }
-    Ok(ExportAsk { directory, csv: words.has("csv"), xlsx, sheet: sheet(&words)? })
+    Ok(ExportOptions { directory, csv: words.has("csv"), xlsx, sheet: sheet(&words)? })
 }
 
-fn purge(typed: &[String]) -> Result<PurgeAsk, GrammarError> {
+fn purge(typed: &[String]) -> Result<PurgeOptions, GrammarError> {
     let words = Words::of(typed, "purge", &[])?;
     words.at_most(2, "purge", PURGE_EXAMPLE)?;
     let directory = needed(&words, 0, "purge", "DIRECTORY", PURGE_EXAMPLE)?;
-    Ok(PurgeAsk { directory, name: words.value(1).map(name).transpose()? })
+    Ok(PurgeOptions { directory, name: words.value(1).map(name).transpose()? })
 }
 
 fn load(words: &Words, target: &str, iterations: Option<&str>) -> Result<Load, GrammarError> {

@@ -11,7 +11,7 @@ fn refused(line: &[&str]) -> String {
     parsed(line).unwrap_err().to_string()
 }
 
-fn a_run(line: &[&str]) -> RunAsk {
+fn a_run(line: &[&str]) -> RunOptions {
     match parsed(line) {
         Ok(Command::Run(run)) => run,
         other => panic!("{other:?}"),

@@ -5,7 +5,7 @@ use crate::{Answer, dataset, date, interrupt, machine, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::Span;
 use engine::job::{JobProgress, RunSettings, Watch};
-use ranread::{DATABASE_FILE, Installation, MANIFEST_FILE, Manifest, PurgeAsk, SetupAsk};
+use ranread::{DATABASE_FILE, Installation, MANIFEST_FILE, Manifest, PurgeOptions, SetupOptions};
 use std::fs;
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
@@ -13,7 +13,7 @@ use storage::{Consent, Intent, Permit, Place};
 use uring::Clock;
 
 /// Creates a database.
-pub fn set_up(ask: &SetupAsk) -> Result<Answer> {
+pub fn set_up(ask: &SetupOptions) -> Result<Answer> {
     let folder = Path::new(&ask.directory);
     let path = folder.join(DATABASE_FILE);
     if folder.exists() && !folder.is_dir() {
@@ -114,7 +114,7 @@ pub fn find(directory: &str) -> Result<(Manifest, PathBuf)> {
 }
 
 /// Removes a database that setup made, and its directory if nothing else is in it.
-pub fn purge(ask: &PurgeAsk) -> Result<Answer> {
+pub fn purge(ask: &PurgeOptions) -> Result<Answer> {
     let (manifest, path) = find(&ask.directory)?;
     if let Some(name) = ask.name.as_ref().filter(|name| **name != manifest.name) {
         bail!("purge: {} has the database {} and not {name}; nothing was removed", ask.directory, manifest.name);

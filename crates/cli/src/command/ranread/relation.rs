@@ -7,7 +7,7 @@ use ::database::{BLOCK, Database, Looked, Relation, StopSignal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Bytes, Span};
 use oltp::{Chance, Failure};
-use ranread::{BatchEvidence, Effort, Load, PurgeAsk, SetupAsk};
+use ranread::{BatchEvidence, Effort, Load, PurgeOptions, SetupOptions};
 use report::text::percent;
 use stats::job::{JobError, JobOutcome};
 use stats::{Ended, Noted, Tape};
@@ -38,7 +38,7 @@ fn server(target: &str) -> Result<::database::Postgres> {
 }
 
 /// Makes a relation.
-pub fn set_up(ask: &SetupAsk) -> Result<Answer> {
+pub fn set_up(ask: &SetupOptions) -> Result<Answer> {
     let stop = interrupt::watch()?;
     let postgres = server(&ask.directory)?;
     let name = postgres.name();
@@ -58,7 +58,7 @@ pub fn set_up(ask: &SetupAsk) -> Result<Answer> {
 }
 
 /// Removes it.
-pub fn purge(ask: &PurgeAsk) -> Result<Answer> {
+pub fn purge(ask: &PurgeOptions) -> Result<Answer> {
     let postgres = server(&ask.directory).context("purge")?;
     Relation::remove(&postgres).context("purge")?;
     terminal::line(&format!("The relation in {} is removed.", postgres.name()));

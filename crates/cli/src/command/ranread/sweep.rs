@@ -8,13 +8,13 @@ use crate::outputs::check_file;
 use crate::play::{in_memory, now_unix_ms};
 use crate::{Answer, interrupt, terminal};
 use anyhow::{Result, bail};
-use ranread::{Batch, Finding, Measured, Sweep, SweepAsk, SweepPlan};
+use ranread::{Batch, Finding, Measured, Sweep, SweepOptions, SweepPlan};
 use report::{Page, text};
 use stats::Outcome;
 use stats::run::State;
 use std::path::Path;
 
-pub fn run(ask: SweepAsk, storage: Storage<'_>, memory: &Memory) -> Result<Answer> {
+pub fn run(ask: SweepOptions, storage: Storage<'_>, memory: &Memory) -> Result<Answer> {
     for (option, path) in [("--page", &ask.page), ("--xlsx", &ask.xlsx)] {
         path.iter().try_for_each(|path| check_file(option, Path::new(path)))?;
     }
