@@ -3,7 +3,9 @@
 use crate::buffers::Buffered;
 use crate::calibration::setting;
 use block::{Bytes, Span};
-use oltp::{At, SchemaScale, ShopPages, Sizes, Stored, StoredCounts, Transaction, TransactionMix, stored_key};
+use oltp::{
+    ConnectionState, SchemaScale, ShopPages, Sizes, Stored, StoredCounts, Transaction, TransactionMix, stored_key,
+};
 use stats::run::{Run, Value};
 
 /// Figures of a table or an index.
@@ -92,7 +94,7 @@ impl ShopRun {
         if mean("think") > 0.0 {
             return Err("had users who think within transactions; record without --think".into());
         }
-        let in_each = |at: At| number(&format!("found_{}_pct", at.name())).map(|part| part / 100.0 * users / tps);
+        let in_each = |at: ConnectionState| Some(number(&format!("found_{}_pct", at.name()))? / 100.0 * users / tps);
         let done = tps * run.points[point as usize].length().as_secs_f64();
         let stored = stored(&number, done);
         if stored.is_empty() {
@@ -125,8 +127,8 @@ impl ShopRun {
             reads: stored.iter().map(|one| one.read).sum(),
             fetched: in_pages("database_fetched_bytes"),
             log: in_pages("wal_bytes").unwrap_or(0.0),
-            reading: in_each(At::Reading).ok_or(counted)?,
-            committing: in_each(At::Committing).ok_or(counted)?,
+            reading: in_each(ConnectionState::Reading).ok_or(counted)?,
+            committing: in_each(ConnectionState::Committing).ok_or(counted)?,
             stored,
         })
     }

@@ -5,7 +5,7 @@ use crate::error::Error;
 use crate::play::StopSignal;
 use crate::process::ProcessUse;
 use block::{Span, Time};
-use oltp::{At, ServerCounts, StoredCounts};
+use oltp::{ConnectionState, ServerCounts, StoredCounts};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
@@ -14,8 +14,8 @@ use uring::Clock;
 /// Time between two looks at connections.
 const LOOK: Span = Span::from_millis(100);
 
-/// How many connections of users were seen in each state of [`At::ALL`].
-pub(crate) type Places = [u64; At::ALL.len()];
+/// How many connections of users were seen in each state of [`ConnectionState::ALL`].
+pub(crate) type Places = [u64; ConnectionState::ALL.len()];
 
 /// A connection that observes its server.
 pub(crate) trait ServerProbe: Send {

@@ -7,7 +7,9 @@ mod work;
 
 use block::Span;
 use database::{Database, Error, Isolation, PointWatcher, PrivateMariadb, ServerWatch, StopSignal};
-use oltp::{At, Failure, Indexes, Ledger, Mode, Rows, ServerCounts, Session, Sizes, Table, TransactionMix};
+use oltp::{
+    ConnectionState, Failure, Indexes, Ledger, Mode, Rows, ServerCounts, Session, Sizes, Table, TransactionMix,
+};
 use work::{JOBS, TestLoad, play, play_watched, set_up, wrong};
 
 fn named(url: &str) -> Database {
@@ -141,7 +143,7 @@ fn a_server_shows_what_it_does() {
     assert!(sum.commits > 0 && sum.commits <= ledger.whole().commits, "{sum:?}");
     assert!(sum.wal > 0 && sum.hit > 0 && sum.cpu.is_some(), "{sum:?}");
     assert_eq!(sum.checkpoints, None);
-    assert!(sum.part(At::Other).is_some_and(|part| part > 0.0), "{sum:?}");
+    assert!(sum.part(ConnectionState::Other).is_some_and(|part| part > 0.0), "{sum:?}");
     let looks: u64 = sum.found.iter().sum();
     assert!((10..=33 * seconds.len() as u64).contains(&looks), "{looks} of {} seconds", seconds.len());
 }
@@ -168,7 +170,7 @@ fn a_lock_is_seen() {
         *seen.seconds.last().unwrap()
     });
     // Of two connections one waits for a lock; the other, which holds it, is between statements.
-    let [locked, client] = [At::Locked, At::Client].map(|at| sum.part(at).unwrap());
+    let [locked, client] = [ConnectionState::Locked, ConnectionState::Client].map(|at| sum.part(at).unwrap());
     assert!((0.4..=0.6).contains(&locked) && (0.4..=0.6).contains(&client), "{sum:?}");
 }
 

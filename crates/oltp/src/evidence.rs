@@ -54,7 +54,7 @@ pub struct StoredCounts {
 /// What a user's connection was doing when the server was sampled.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(usize)]
-pub enum At {
+pub enum ConnectionState {
     /// Working, or waiting for a processor.
     Processor,
     /// Waiting for blocks of tables and indexes.
@@ -69,9 +69,16 @@ pub enum At {
     Other,
 }
 
-impl At {
+impl ConnectionState {
     /// All of them.
-    pub const ALL: [At; 6] = [At::Processor, At::Reading, At::Committing, At::Locked, At::Client, At::Other];
+    pub const ALL: [ConnectionState; 6] = [
+        ConnectionState::Processor,
+        ConnectionState::Reading,
+        ConnectionState::Committing,
+        ConnectionState::Locked,
+        ConnectionState::Client,
+        ConnectionState::Other,
+    ];
 
     /// The name of the state.
     pub const fn name(self) -> &'static str {
@@ -81,31 +88,31 @@ impl At {
     /// The state of a MariaDB connection, from the command and the state in the list of
     /// connections; `Locked` waits for another transaction. Work and reads cannot be told apart:
     /// both are `Other`.
-    pub fn of_mariadb(command: &str, state: &str) -> At {
+    pub fn of_mariadb(command: &str, state: &str) -> ConnectionState {
         match (command, state) {
-            ("Sleep", _) => At::Client,
-            ("Locked", _) => At::Locked,
-            (_, state) if state.starts_with("Waiting for") && state.ends_with("lock") => At::Locked,
+            ("Sleep", _) => ConnectionState::Client,
+            ("Locked", _) => ConnectionState::Locked,
+            (_, state) if state.starts_with("Waiting for") && state.ends_with("lock") => ConnectionState::Locked,
             // The second one follows a commit until another session has synced the log.
-            (_, state) if state.starts_with("Commit") || state == "Updating status" => At::Committing,
-            _ => At::Other,
+            (_, state) if state.starts_with("Commit") || state == "Updating status" => ConnectionState::Committing,
+            _ => ConnectionState::Other,
         }
     }
 
     /// The state for a PostgreSQL wait event, by the manual's table of wait events; no event means
     /// work.
-    pub fn of_postgres(kind: &str, event: &str) -> At {
+    pub fn of_postgres(kind: &str, event: &str) -> ConnectionState {
         match (kind, event) {
-            ("", _) => At::Processor,
-            ("Client", _) => At::Client,
-            ("Lock", _) => At::Locked,
+            ("", _) => ConnectionState::Processor,
+            ("Client", _) => ConnectionState::Client,
+            ("Lock", _) => ConnectionState::Locked,
             // A committing session waits for the log's lock while another one syncs for both.
-            ("IO" | "LWLock", event) if event.starts_with("WAL") => At::Committing,
-            ("IPC", "SyncRep") => At::Committing,
-            ("IO", event) if event.starts_with("DataFile") => At::Reading,
+            ("IO" | "LWLock", event) if event.starts_with("WAL") => ConnectionState::Committing,
+            ("IPC", "SyncRep") => ConnectionState::Committing,
+            ("IO", event) if event.starts_with("DataFile") => ConnectionState::Reading,
             // Another session is reading the requested block.
-            ("LWLock" | "IPC", "BufferIO" | "BufferIo") => At::Reading,
-            _ => At::Other,
+            ("LWLock" | "IPC", "BufferIO" | "BufferIo") => ConnectionState::Reading,
+            _ => ConnectionState::Other,
         }
     }
 }
@@ -129,7 +136,7 @@ pub struct ServerCounts {
     pub checkpoints: Option<u64>,
     /// Bytes of blocks that were written.
     pub written: u64,
-    /// How often users' connections were found in each state of [`At::ALL`].
+    /// How often users' connections were found in each state of [`ConnectionState::ALL`].
     pub found: [u64; 6],
     /// Processor time of its processes, if they are visible.
     pub cpu: Option<Span>,
@@ -164,7 +171,7 @@ impl ServerCounts {
     }
 
     /// The fraction of all samples in which connections were in that state; `None` without samples.
-    pub fn part(&self, at: At) -> Option<f64> {
+    pub fn part(&self, at: ConnectionState) -> Option<f64> {
         let all: u64 = self.found.iter().sum();
         (all > 0).then(|| self.found[at as usize] as f64 / all as f64)
     }
@@ -183,33 +190,33 @@ mod tests {
     #[test]
     fn wait_events_have_their_place() {
         let events = [
-            (("", ""), At::Processor),
-            (("Client", "ClientRead"), At::Client),
-            (("IO", "WALSync"), At::Committing),
-            (("LWLock", "WALWrite"), At::Committing),
-            (("IO", "DataFileRead"), At::Reading),
-            (("LWLock", "BufferIO"), At::Reading),
-            (("Lock", "transactionid"), At::Locked),
-            (("LWLock", "BufferContent"), At::Other),
+            (("", ""), ConnectionState::Processor),
+            (("Client", "ClientRead"), ConnectionState::Client),
+            (("IO", "WALSync"), ConnectionState::Committing),
+            (("LWLock", "WALWrite"), ConnectionState::Committing),
+            (("IO", "DataFileRead"), ConnectionState::Reading),
+            (("LWLock", "BufferIO"), ConnectionState::Reading),
+            (("Lock", "transactionid"), ConnectionState::Locked),
+            (("LWLock", "BufferContent"), ConnectionState::Other),
         ];
         for ((kind, event), at) in events {
-            assert_eq!(At::of_postgres(kind, event), at, "{kind} {event}");
+            assert_eq!(ConnectionState::of_postgres(kind, event), at, "{kind} {event}");
         }
     }
 
     #[test]
     fn a_connection_of_mariadb_is_at_a_place() {
         let places = [
-            (("Sleep", ""), At::Client),
-            (("Locked", "Updating"), At::Locked),
-            (("Query", "Waiting for table metadata lock"), At::Locked),
-            (("Query", "Commit"), At::Committing),
-            (("Query", "Updating status"), At::Committing),
-            (("Execute", "Statistics"), At::Other),
-            (("Execute", ""), At::Other),
+            (("Sleep", ""), ConnectionState::Client),
+            (("Locked", "Updating"), ConnectionState::Locked),
+            (("Query", "Waiting for table metadata lock"), ConnectionState::Locked),
+            (("Query", "Commit"), ConnectionState::Committing),
+            (("Query", "Updating status"), ConnectionState::Committing),
+            (("Execute", "Statistics"), ConnectionState::Other),
+            (("Execute", ""), ConnectionState::Other),
         ];
         for ((command, state), at) in places {
-            assert_eq!(At::of_mariadb(command, state), at, "{command} {state}");
+            assert_eq!(ConnectionState::of_mariadb(command, state), at, "{command} {state}");
         }
     }
 
@@ -224,7 +231,7 @@ mod tests {
         };
         let sum = ServerCounts::sum(&[second, second]).unwrap();
         assert_eq!(
-            (sum.read, sum.hits(), sum.part(At::Reading), sum.cpu),
+            (sum.read, sum.hits(), sum.part(ConnectionState::Reading), sum.cpu),
             (16, Some(0.75), Some(0.25), Some(Span::from_millis(10)))
         );
         let unknown = ServerCounts { cpu: None, ..second };

@@ -1,6 +1,6 @@
 //! A load as a kept run: a point for each number of users, a class for each transaction.
 
-use crate::evidence::{At, Evidence, StoredCounts};
+use crate::evidence::{ConnectionState, Evidence, StoredCounts};
 use crate::figures::Figures;
 use crate::ledger::Ledger;
 use crate::limiter::Limiter;
@@ -127,7 +127,7 @@ pub fn add_point(run: &mut Run, start: Span, ledger: &Ledger, figures: &Figures,
     numbers.extend(seen.page_cache.map(|bytes| ("page_cache_bytes", bytes as f64)));
     seen.stored.iter().flat_map(StoredCounts::settings).for_each(|(key, number)| set(&key, Value::Number(number)));
     numbers.into_iter().for_each(|(key, number)| set(key, Value::Number(number)));
-    for at in At::ALL {
+    for at in ConnectionState::ALL {
         if let Some(part) = seen.server.as_ref().and_then(|server| server.part(at)) {
             set(&format!("found_{}_pct", at.name()), Value::Number(part * 100.0));
         }

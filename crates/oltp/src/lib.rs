@@ -44,7 +44,7 @@ pub use chance::Chance;
 pub use charbench::{Charbench, CharbenchError, Columns, unfold};
 pub use check::{Check, Expected, checks};
 pub use demand::{Demand, ShopDemand};
-pub use evidence::{At, Evidence, ServerCounts, StoredCounts};
+pub use evidence::{ConnectionState, Evidence, ServerCounts, StoredCounts};
 pub use figures::{Figures, Line};
 pub use generate::{Rows, digest};
 pub use kept::{LoadSettings, add_point, load_run, stored_key};

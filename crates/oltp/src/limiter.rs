@@ -1,6 +1,6 @@
 //! What limited a load, with the evidence for it.
 
-use crate::evidence::{At, Evidence, ServerCounts};
+use crate::evidence::{ConnectionState, Evidence, ServerCounts};
 use crate::figures::Figures;
 use block::Bytes;
 
@@ -61,7 +61,7 @@ impl<'a> Case<'a> {
     }
 
     /// The fraction of all samples in which users' connections were in that state.
-    fn found(&self, at: At) -> f64 {
+    fn found(&self, at: ConnectionState) -> f64 {
         self.server().and_then(|server| server.part(at)).unwrap_or(0.0)
     }
 
@@ -107,10 +107,10 @@ impl<'a> Case<'a> {
         // One writer at a time: the fraction of the time in which it made changes durable.
         let window = self.figures.window.as_secs_f64().max(f64::MIN_POSITIVE);
         let writer = self.figures.waits.committing.as_secs_f64() / window;
-        let grounds = if self.found(At::Locked) >= WAITING {
+        let grounds = if self.found(ConnectionState::Locked) >= WAITING {
             format!(
                 "connections were found waiting for other transactions in {} of looks",
-                percent(self.found(At::Locked))
+                percent(self.found(ConnectionState::Locked))
             )
         } else if self.locked >= WAITING && writer < 0.6 {
             format!("{} of response times were waits for the one writer", percent(self.locked))
@@ -121,7 +121,7 @@ impl<'a> Case<'a> {
     }
 
     fn commits(&self) -> Option<Limiter> {
-        let found = self.found(At::Committing);
+        let found = self.found(ConnectionState::Committing);
         let grounds = if found >= WAITING {
             format!("connections were found waiting for the log in {} of looks", percent(found))
         } else if self.committing >= WAITING || self.locked >= WAITING {
@@ -138,7 +138,7 @@ impl<'a> Case<'a> {
     }
 
     fn reads(&self) -> Option<Limiter> {
-        let found = self.found(At::Reading);
+        let found = self.found(ConnectionState::Reading);
         let server = self.server().filter(|_| found >= WAITING)?;
         let grounds = format!("connections were found waiting for blocks in {} of looks", percent(found));
         let (name, behind) = match self.seen.device_read {
@@ -166,7 +166,7 @@ impl<'a> Case<'a> {
     }
 
     fn driver(&self) -> Option<Limiter> {
-        let found = self.found(At::Client);
+        let found = self.found(ConnectionState::Client);
         let grounds = format!(
             "connections were found waiting for the next statement in {} of looks; this program used {:.1} processors",
             percent(found),
@@ -183,7 +183,7 @@ impl<'a> Case<'a> {
                 format!("waits for locks {locked} and for commits {committing} of response times")
             }
             Some(_) => {
-                let found = At::ALL.map(|at| format!("{} {}", at.name(), percent(self.found(at))));
+                let found = ConnectionState::ALL.map(|at| format!("{} {}", at.name(), percent(self.found(at))));
                 format!("connections were found at {}", found.join(", "))
             }
         };
@@ -235,21 +235,22 @@ mod tests {
     #[test]
     fn a_servers_looks_say_where_connections_waited() {
         let figures = Figures::of(&played(|_| 8, 100), 1);
-        let at = |at: At, device_read| {
+        let at = |at: ConnectionState, device_read| {
             let mut server = ServerCounts { read: 1000, ..ServerCounts::default() };
             server.found = [1, 1, 1, 1, 0, 0];
             server.found[at as usize] += 6;
             name(&figures, &Evidence { server: Some(server), device_read, ..Evidence::default() })
         };
         assert_eq!(
-            [At::Locked, At::Committing, At::Client].map(|place| at(place, None)),
+            [ConnectionState::Locked, ConnectionState::Committing, ConnectionState::Client]
+                .map(|place| at(place, None)),
             ["locks", "commit latency", "driver"]
         );
         assert_eq!(
-            [Some(900), Some(100), None].map(|device| at(At::Reading, device)),
+            [Some(900), Some(100), None].map(|device| at(ConnectionState::Reading, device)),
             ["disk", "page cache", "disk or page cache"]
         );
-        assert_eq!(at(At::Processor, None), "cannot say", "without the host's processors");
+        assert_eq!(at(ConnectionState::Processor, None), "cannot say", "without the host's processors");
         let full = Evidence { cpu: Some(0.97), cores: 2, own_cores: Some(0.5), ..Evidence::default() };
         let of = |database_cores| Evidence { server: Some(ServerCounts::default()), database_cores, ..full.clone() };
         assert_eq!(name(&figures, &of(Some(0.1))), "cannot say", "others had them");

@@ -1,6 +1,6 @@
 //! The page of a load, and of a sweep.
 
-use crate::evidence::{At, ServerCounts};
+use crate::evidence::{ConnectionState, ServerCounts};
 use crate::figures::Figures;
 use crate::ledger::Ledger;
 use crate::limiter::Limiter;
@@ -78,12 +78,12 @@ pub fn page(
 /// Host, devices and the server's connections over the same seconds.
 fn beside(observed: Observed<'_>) -> Host {
     let mut hosts = vec![host_figures(observed.host, "The host".into())];
-    let series = |at: At| Series {
+    let series = |at: ConnectionState| Series {
         name: at.name().into(),
         stretches: (0..).zip(observed.server).map(|(second, counts)| stretch(second, counts.part(at))).collect(),
     };
     if !observed.server.is_empty() {
-        let pressure = At::ALL.map(series).into();
+        let pressure = ConnectionState::ALL.map(series).into();
         hosts.push(HostFigures { name: "Users' connections".into(), pressure, ..HostFigures::default() });
     }
     Host {

@@ -1,6 +1,6 @@
 //! The window second by second, with users, host and database side by side, as CSV.
 
-use crate::evidence::{At, ServerCounts};
+use crate::evidence::{ConnectionState, ServerCounts};
 use crate::ledger::Ledger;
 use block::Span;
 use stats::run::{DeviceRow, HostRecord};
@@ -16,7 +16,7 @@ const SERVER: &str = "db_cpu_ms,db_read_bytes,db_hit_bytes,db_commits,db_rollbac
 /// A line for each second of the window; unknown values are empty. The host's record covers the
 /// window, which starts at `start` in it; the device is the busiest of the second.
 pub fn seconds_csv(ledger: &Ledger, start: Span, host: &HostRecord, server: &[ServerCounts]) -> String {
-    let found: Vec<String> = At::ALL.iter().map(|at| format!("db_at_{}", at.name())).collect();
+    let found: Vec<String> = ConnectionState::ALL.iter().map(|at| format!("db_at_{}", at.name())).collect();
     let mut out = format!("{HEAD},{SERVER},{}\n", found.join(","));
     for (at, place) in ledger.measured_seconds().enumerate() {
         let second = &ledger.seconds()[place];

@@ -1,6 +1,6 @@
 //! A point as text.
 
-use crate::evidence::{At, Evidence};
+use crate::evidence::{ConnectionState, Evidence};
 use crate::figures::Figures;
 use crate::limiter::Limiter;
 use crate::session::Failure;
@@ -85,7 +85,8 @@ fn server(seen: &Evidence) -> Option<String> {
 /// The states in which connections were found, the most important first.
 fn found(seen: &Evidence) -> Option<String> {
     let server = seen.server.as_ref()?;
-    let mut all: Vec<(f64, At)> = At::ALL.into_iter().filter_map(|at| Some((server.part(at)?, at))).collect();
+    let mut all: Vec<(f64, ConnectionState)> =
+        ConnectionState::ALL.into_iter().filter_map(|at| Some((server.part(at)?, at))).collect();
     all.sort_by(|a, b| b.0.total_cmp(&a.0));
     let said: Vec<String> = all
         .iter()

@@ -7,7 +7,7 @@ use crate::books::Books as _;
 use crate::error::Error;
 use crate::process::{ProcessUse, used};
 use crate::watch::{Places, ServerProbe, ServerWatch};
-use oltp::{At, ServerCounts, Value};
+use oltp::{ConnectionState, ServerCounts, Value};
 use std::collections::HashMap;
 use std::path::PathBuf;
 
@@ -58,7 +58,7 @@ impl ServerProbe for MysqlProbe {
     fn look(&mut self, found: &mut Places) -> Result<(), Error> {
         self.book.ask(self.connections, &[], &mut |row| {
             if let [Value::Text(command), Value::Text(state), Value::Number(count)] = row.as_slice() {
-                found[At::of_mariadb(command, state) as usize] += *count as u64;
+                found[ConnectionState::of_mariadb(command, state) as usize] += *count as u64;
             }
         })?;
         Ok(())

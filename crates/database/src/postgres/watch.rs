@@ -5,7 +5,7 @@ use crate::books::Books as _;
 use crate::error::Error;
 use crate::process::{ProcessUse, used};
 use crate::watch::{Places, ServerProbe, ServerWatch};
-use oltp::{At, ServerCounts, Stored, StoredCounts, Value};
+use oltp::{ConnectionState, ServerCounts, Stored, StoredCounts, Value};
 use std::collections::HashMap;
 
 impl Postgres {
@@ -49,7 +49,7 @@ impl ServerProbe for PostgresProbe {
     fn look(&mut self, found: &mut Places) -> Result<(), Error> {
         self.book.ask(CONNECTIONS, &[], &mut |row| {
             if let [Value::Text(kind), Value::Text(event), Value::Number(count)] = row.as_slice() {
-                found[At::of_postgres(kind, event) as usize] += *count as u64;
+                found[ConnectionState::of_postgres(kind, event) as usize] += *count as u64;
             }
         })?;
         Ok(())
