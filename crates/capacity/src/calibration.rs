@@ -9,13 +9,13 @@
 //! models the one with the best fit to the other points is taken; the points held out do not
 //! influence that choice either.
 
+mod as_comparison;
 mod closed_loop;
 mod file;
 mod least_squares;
 mod point;
 mod search;
 mod shape;
-mod told;
 
 pub(crate) use point::setting;
 pub use point::{CalibrationLane, CalibrationPoint, LeftOut, calibration_apart, calibration_points};
