@@ -10,10 +10,10 @@ mod beside;
 mod catalogue;
 mod classic;
 mod command;
-mod complaint;
 mod dataset;
 mod date;
 mod demand;
+mod error_line;
 mod fresh_pool;
 mod hosts;
 mod interrupt;
@@ -108,7 +108,7 @@ fn main() -> ExitCode {
     match terminal::unwritten() {
         Some(error) => {
             let lost = anyhow::anyhow!("standard output: {error}; what was printed is not complete");
-            terminal::complain(&complaint::of(&lost));
+            terminal::complain(&error_line::of(&lost));
             ExitCode::from(2)
         }
         None => code,
@@ -140,7 +140,7 @@ fn carry_out() -> ExitCode {
         Ok(Answer::No) => ExitCode::from(1),
         Err(error) => {
             // A plan may have several mistakes, with a line for each.
-            complaint::of(&error).lines().for_each(terminal::complain);
+            error_line::of(&error).lines().for_each(terminal::complain);
             ExitCode::from(2)
         }
     }
@@ -200,7 +200,7 @@ fn without_command(error: &clap::Error, words: &[OsString]) -> ExitCode {
         }
         return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
     }
-    terminal::complain(&complaint::of_usage(error, words));
+    terminal::complain(&error_line::of_usage(error, words));
     ExitCode::from(2)
 }
 

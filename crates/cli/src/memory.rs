@@ -137,7 +137,7 @@ fn database(file: &Path) -> anyhow::Result<Results> {
 
 /// Prints one line; the run continues.
 fn complain(what: &str, error: &anyhow::Error) {
-    let why = crate::complaint::of(error);
+    let why = crate::error_line::of(error);
     let why = why.lines().next().unwrap_or_default();
     terminal::complain(&format!("{what}: {why} (--results names another file, or none)"));
 }

@@ -3,7 +3,7 @@
 
 use crate::interrupt::Stop;
 use crate::live::{Live, Stream};
-use crate::{Answer, complaint};
+use crate::{Answer, error_line};
 use anyhow::{Context as _, Result, bail};
 use block::Span;
 use ramp::{Constants, Progress, RampLoad, RampSettings, WriterPhase};
@@ -109,7 +109,7 @@ impl Standing {
         let line = match ended {
             Ok(Answer::Yes) => format!("0 {verdict}\n"),
             Ok(Answer::No) => format!("1 {verdict}\n"),
-            Err(error) => format!("2 {}\n", complaint::of(error)),
+            Err(error) => format!("2 {}\n", error_line::of(error)),
         };
         // What cannot be kept was said where the ramp itself says it.
         let _ = std::fs::write(self.folder.join(ENDED), line);

@@ -72,7 +72,7 @@ pub fn run(
                     Ok(answer) => good &= answer == Answer::Yes,
                     Err(error) => {
                         sure = false;
-                        let why = crate::complaint::of(&error);
+                        let why = crate::error_line::of(&error);
                         why.lines().for_each(|line| terminal::complain(&format!("test {number}: {line}")));
                     }
                 }
