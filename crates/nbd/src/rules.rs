@@ -80,6 +80,16 @@ impl Rules {
             && ids.is_some_and(|bytes| bytes.is_multiple_of(4) && bytes / 4 <= self.contexts.len() as u64)
     }
 
+    /// Whether the export offers `command`.
+    pub fn offers(&self, command: Command) -> bool {
+        self.allowed(command).is_some()
+    }
+
+    /// Whether the export offers a command to be durable before it is answered.
+    pub fn offers_fua(&self) -> bool {
+        self.flags.contains(TransmissionFlags::SEND_FUA)
+    }
+
     /// Whether the request is valid. If not, its payload must still be consumed.
     ///
     /// The errors are those of the protocol text, "Error values" and "Block size constraints"; none

@@ -12,6 +12,9 @@
 //! [`Fault::Gone`], unless the export's `repeat-writes` says that sending it twice does no harm. A
 //! flush always ends as gone: a repeated flush would vouch for writes that a restarted server may
 //! never have seen. Everything is counted in [`Losses`].
+//!
+//! A write that must be durable is sent with FUA. Where the server offers none, a flush follows the
+//! write, and the write ends with it.
 
 mod connect;
 mod export;
@@ -103,7 +106,12 @@ impl NbdTarget {
 
     /// Whether the export supports flushes. If not, it buffers nothing.
     pub fn flushes(&self) -> bool {
-        self.rules.flags.contains(nbd::TransmissionFlags::SEND_FLUSH)
+        self.rules.offers(nbd::Command::Flush)
+    }
+
+    /// Whether a write can be durable when it completes.
+    pub fn writes_durably(&self) -> bool {
+        self.rules.offers_fua() || self.flushes()
     }
 
     /// The framing of messages.

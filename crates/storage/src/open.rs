@@ -67,6 +67,8 @@ pub struct Opened {
     pub align: u32,
     /// Whether it supports flushes. If not, it buffers nothing.
     pub flushes: bool,
+    /// Whether a write can be durable when it completes.
+    pub writes_durably: bool,
     /// The losses of its connections; the counts continue to grow.
     pub losses: LossCounts,
 }
@@ -117,7 +119,14 @@ pub fn open_files(io: &Io, permits: &[Permit], how: How) -> Result<Opened, OpenE
         None => Box::new(RingTarget::new(io, files)),
         Some(calls) => Box::new(by_calls(io, files, calls).map_err(|error| of_system("lockfile", error))?),
     };
-    Ok(Opened { align: target.traits().align, target, sizes, flushes: true, losses: LossCounts::default() })
+    Ok(Opened {
+        align: target.traits().align,
+        target,
+        sizes,
+        flushes: true,
+        writes_durably: true,
+        losses: LossCounts::default(),
+    })
 }
 
 /// Several places as one target with a single object: concatenated in this order, or in stripes of
@@ -129,7 +138,8 @@ pub fn open_files(io: &Io, permits: &[Permit], how: How) -> Result<Opened, OpenE
 /// # Panics
 /// There are none.
 pub fn open_joined(io: &Io, permits: &[Permit], stripe: Option<Bytes>, how: How) -> Result<Opened, OpenError> {
-    let (mut targets, mut align, mut flushes, mut losses) = (Vec::new(), 1, false, LossCounts::default());
+    let (mut targets, mut align, mut losses) = (Vec::new(), 1, LossCounts::default());
+    let (mut flushes, mut writes_durably) = (false, true);
     let mut members = vec![None; permits.len()];
     let mut add = |opened: Opened, of: &[usize]| {
         for ((number, place), size) in (0..).zip(of).zip(opened.sizes) {
@@ -138,6 +148,7 @@ pub fn open_joined(io: &Io, permits: &[Permit], stripe: Option<Bytes>, how: How)
         }
         align = align.max(opened.align);
         flushes |= opened.flushes;
+        writes_durably &= opened.writes_durably;
         losses.absorb(opened.losses);
         targets.push(opened.target);
     };
@@ -154,7 +165,7 @@ pub fn open_joined(io: &Io, permits: &[Permit], stripe: Option<Bytes>, how: How)
     let copies = Copies { io: io.clone(), keep_data: how.keep_data };
     let joined = Joined::new(targets, members.into_iter().flatten().collect(), stripe, Some(copies));
     let sizes = vec![joined.traits().size];
-    Ok(Opened { target: Box::new(joined), sizes, align, flushes, losses })
+    Ok(Opened { target: Box::new(joined), sizes, align, flushes, writes_durably, losses })
 }
 
 /// The combined size of places: that of [`open_joined`] with direct I/O.
@@ -219,7 +230,8 @@ impl Permit {
             Place::Path(_) => open_files(io, std::slice::from_ref(self), how),
             Place::Nbd { export, .. } => {
                 let target = NbdTarget::open(io, export, how.keep_data)?;
-                let (traits, flushes, losses) = (target.traits(), target.flushes(), target.losses());
+                let (traits, losses) = (target.traits(), target.losses());
+                let (flushes, writes_durably) = (target.flushes(), target.writes_durably());
                 if self.writes() && traits.read_only {
                     return Err(OpenError::ReadOnly(self.place().to_string()));
                 }
@@ -228,6 +240,7 @@ impl Permit {
                     sizes: vec![traits.size],
                     align: traits.align,
                     flushes,
+                    writes_durably,
                     losses: LossCounts(vec![losses]),
                 })
             }
@@ -239,6 +252,7 @@ impl Permit {
                     sizes: vec![traits.size],
                     align: traits.align,
                     flushes: true,
+                    writes_durably: true,
                     losses: LossCounts(vec![losses]),
                 })
             }
@@ -247,6 +261,7 @@ impl Permit {
                 sizes: vec![*size],
                 align: 1,
                 flushes: true,
+                writes_durably: true,
                 losses: LossCounts::default(),
             }),
             Place::Joined { stripe, .. } => open_joined(io, self.parts(), *stripe, how),

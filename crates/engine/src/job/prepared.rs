@@ -12,7 +12,7 @@ use std::sync::Arc;
 use storage::{Calls, Exclusion, How, NbdTarget, Opened, Permit, PlaceKind};
 use uring::disk::{Caching, Create};
 use uring::{Choice, Io, IoSettings, Polling};
-use workload::job::{Direction, EngineKind, FileLock, JobPlace, JobSpec};
+use workload::job::{Direction, EngineKind, FileLock, Flushes, JobPlace, JobSpec, WriteSync};
 
 /// A job that is ready to run.
 #[derive(Clone, Debug)]
@@ -103,8 +103,29 @@ impl Prepared {
             (..) => return Err(OpenError(format!("{}: has no storage", spec.name))),
         };
         let opened = opened.map_err(failed)?;
+        self.check_durability(&opened)?;
         self.warm().map_err(OpenError)?;
         Ok(opened)
+    }
+
+    /// Refuses a job that wants writes to be durable on storage that cannot promise it.
+    fn check_durability(&self, opened: &Opened) -> Result<(), OpenError> {
+        let spec = &self.spec;
+        let Some(site) = self.sites.first().filter(|_| writes(spec)) else { return Ok(()) };
+        let (name, place) = (&spec.name, site.permit.place());
+        if spec.flushes != Flushes::default() && !opened.flushes {
+            return Err(OpenError(format!(
+                "{name}: {place}: the server offers no flush, so it cannot be asked to make writes durable; leave out \
+                 fsync, fdatasync, end_fsync and fsync_on_close"
+            )));
+        }
+        if spec.write_sync != WriteSync::None && !opened.writes_durably {
+            return Err(OpenError(format!(
+                "{name}: {place}: the server offers neither FUA nor a flush, so it cannot be asked to make writes \
+                 durable; leave sync out"
+            )));
+        }
+        Ok(())
     }
 
     /// Loads the files into the page cache, or drops them from it, as asked.

@@ -12,9 +12,9 @@ use super::tls::Tls;
 use crate::connections::Carrier;
 use crate::inbox::Inbox;
 use crate::pending::Pending;
-use block::{Buf, Completion, Fault, Op, Request, Time};
+use block::{Buf, Completion, Fault, Op, OpKind, Request, Time};
 use incoming::Data;
-use nbd::{Command, CommandFlags, NbdErrno, ReadAssembly, ReplyParser, Rules};
+use nbd::{Command, CommandFlags, NbdErrno, ReadAssembly, ReplyParser, Rules, StreamError};
 use outgoing::{Aboard, Outgoing};
 use slab::Slab;
 use uring::{Done, FileId, Io, Port};
@@ -81,6 +81,8 @@ struct InFlight {
     sent: bool,
     /// What a flush covers if it succeeds.
     covers: u64,
+    /// The request itself was answered, and the flush that makes it durable was not.
+    flushing: bool,
     /// The buffer for a read's data, if it is kept.
     buf: Option<Buf>,
     /// The received parts of a read: the server must send every byte of it exactly once.
@@ -157,13 +159,15 @@ impl Link {
             other => other,
         };
         let pending = Pending { request: Request { op, ..request }, since };
-        self.in_flight.insert(InFlight { cookie, pending, sent: false, covers, buf, assembly });
+        self.in_flight.insert(InFlight { cookie, pending, sent: false, covers, flushing: false, buf, assembly });
         Ok(())
     }
 
     /// The wire format of a request, or why it must not be sent.
     fn wire(&self, request: &Request, cookie: u64) -> Result<nbd::NbdRequest, Fault> {
-        let mut flags = if request.fua { CommandFlags::FUA } else { CommandFlags::NONE };
+        // A flush is durable by itself: there the caller's flag asks for the metadata of a file.
+        let fua = request.fua && self.rules.offers_fua() && request.op != Op::Flush;
+        let mut flags = if fua { CommandFlags::FUA } else { CommandFlags::NONE };
         let command = match &request.op {
             Op::Read => Command::Read,
             Op::Write(_) => Command::Write,
@@ -178,10 +182,31 @@ impl Link {
             // Extents in the answer are not supported here; a load does not need them.
             Op::Status { .. } => return Err(Fault::Unsupported),
         };
+        if !self.rules.offers(command) || (self.needs_flush(request) && !self.rules.offers(Command::Flush)) {
+            return Err(Fault::Unsupported);
+        }
         let payload = if command == Command::Write { request.len as u32 } else { 0 };
         let wire = nbd::NbdRequest { flags, payload, ..nbd::NbdRequest::new(cookie, command, request.at, request.len) };
         self.rules.check(&wire).map_err(fault_of)?;
         Ok(wire)
+    }
+
+    /// Whether a request has to be followed by a flush, as the server offers no FUA.
+    fn needs_flush(&self, request: &Request) -> bool {
+        let changes = matches!(request.op.kind(), OpKind::Write | OpKind::Trim | OpKind::Zero);
+        request.fua && changes && !self.rules.offers_fua()
+    }
+
+    /// Sends the flush that makes an answered request durable, under the request's own cookie.
+    fn follow_with_flush(&mut self, slot: u32) -> Result<(), StreamError> {
+        let Some(in_flight) = self.in_flight.get_mut(slot as usize) else { return Ok(()) };
+        let cookie = in_flight.cookie;
+        (in_flight.flushing, in_flight.sent) = (true, false);
+        self.scratch.clear();
+        nbd::NbdRequest::new(cookie, Command::Flush, 0, 0).put(self.rules.framing, &mut self.scratch)?;
+        self.next.message.header(&self.scratch);
+        self.next.requests.push(Aboard { cookie, is_write: false });
+        Ok(())
     }
 
     /// Handles what the kernel has completed.
@@ -208,7 +233,8 @@ impl Link {
         let mut orphans: Vec<(u64, Orphan)> = Vec::new();
         for in_flight in self.in_flight.drain() {
             in_flight.buf.into_iter().for_each(|buf| self.io.give(buf));
-            orphans.push((in_flight.cookie >> 32, Orphan { pending: in_flight.pending, sent: in_flight.sent }));
+            let sent = in_flight.sent || in_flight.flushing;
+            orphans.push((in_flight.cookie >> 32, Orphan { pending: in_flight.pending, sent }));
         }
         // In the order in which they were asked.
         orphans.sort_by_key(|(turn, _)| *turn);

@@ -5,7 +5,7 @@ use block::{Driver, Fault, Op};
 use nbd::{Framing, Wishes};
 use std::fs::File;
 use std::io::Write;
-use std::os::unix::fs::FileExt;
+use std::os::unix::fs::{FileExt, PermissionsExt};
 use std::path::Path;
 use std::process::Command;
 
@@ -96,6 +96,44 @@ fn qemu_nbd_serves_us_holes_included() {
         client.close();
         exercise(&peer, model, framing);
     }
+}
+
+type Ended = Result<Vec<u8>, Fault>;
+
+/// An nbdkit whose plugin is a script: `offers` are the lines that say whether it has flushes and FUA.
+/// Returns the calls of a flush and of a write that must be durable, and how both ended.
+fn durable_at(offers: &str) -> Option<(Vec<String>, Ended)> {
+    let program = find("nbdkit")?;
+    let dir = tempfile::tempdir().unwrap();
+    let (script, log) = (dir.path().join("plugin.sh"), dir.path().join("log"));
+    let text = format!(
+        "#!/bin/sh\ncase \"$1\" in\nget_size) echo 1M;;\ncan_write) exit 0;;\n{offers}\npwrite) echo \"write $5\" >> \
+         {log}; cat > /dev/null;;\nflush) echo flush >> {log};;\n*) exit 2;;\nesac\n",
+        log = log.display()
+    );
+    std::fs::write(&script, text).unwrap();
+    std::fs::set_permissions(&script, std::fs::Permissions::from_mode(0o700)).unwrap();
+    let peer = nbdkit(dir.path(), &program, &["sh", script.to_str().unwrap()]);
+    let mut client = Client::connect(BACKENDS[0], &peer.socket, wishes(Framing::Structured), true);
+    let flush = client.submit_durable(0, 0, Op::Flush);
+    let flushed = client.all(1).remove(&flush).unwrap();
+    let op = client.data(&[1; 4096]);
+    let write = client.submit_durable(0, 4096, op);
+    let written = client.all(1).remove(&write).unwrap();
+    client.close();
+    let calls = std::fs::read_to_string(&log).unwrap_or_default();
+    assert_eq!(flushed, written);
+    Some((calls.lines().map(|line| line.trim().to_owned()).collect(), written))
+}
+
+#[test]
+fn writes_are_durable_with_fua_or_with_a_flush_or_are_refused() {
+    let Some(with_fua) = durable_at("can_flush) exit 0;;\ncan_fua) echo native;;") else { return };
+    assert_eq!(with_fua, (vec!["flush".into(), "write fua".into()], Ok(Vec::new())));
+    let without = durable_at("can_flush) exit 0;;\ncan_fua) echo none;;").unwrap();
+    assert_eq!(without, (vec!["flush".into(), "write".into(), "flush".into()], Ok(Vec::new())));
+    let with_neither = durable_at("can_flush) exit 3;;\ncan_fua) echo none;;").unwrap();
+    assert_eq!(with_neither, (vec![], Err(Fault::Unsupported)));
 }
 
 #[test]

@@ -2,10 +2,10 @@
 //! of them, too many of them, or nothing at all.
 
 use crate::support::{BACKENDS, Client};
-use block::{Fault, Op};
+use block::{Driver as _, Fault, Op};
 use nbd::{
-    BlockSizes, Command, ExportInfo, ExportRefusal, Exports, Framing, HandshakeLimits, Last, NbdErrno, NbdRequest,
-    Parsed, ReplyTo, Rules, ServerHandshake, ServerStep, TlsMode, TransmissionFlags, Wishes,
+    BlockSizes, Command, CommandFlags, ExportInfo, ExportRefusal, Exports, Framing, HandshakeLimits, Last, NbdErrno,
+    NbdRequest, Parsed, ReplyTo, Rules, ServerHandshake, ServerStep, TlsMode, TransmissionFlags, Wishes,
 };
 use std::io::{Read, Write};
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -374,13 +374,67 @@ fn what_the_export_does_not_offer_is_not_sent() {
     let far = client.submit(SIZE, 512, Op::Read).unwrap();
     let nothing = client.submit(0, 0, Op::Read).unwrap();
     let ended = client.all(3);
-    assert_eq!(ended[&zero], Err(Fault::Invalid));
+    assert_eq!(ended[&zero], Err(Fault::Unsupported));
     assert_eq!(ended[&far], Err(Fault::Invalid));
     assert_eq!(ended[&nothing], Err(Fault::Invalid));
     let trim = client.submit(0, 512, Op::Trim).unwrap();
     assert_eq!(client.all(1)[&trim], Err(Fault::Gone));
     client.close();
     server.join().unwrap();
+}
+
+/// The server offers flushes and no FUA. A flush goes out as it is, whatever the caller asks of it; a
+/// write that must be durable is followed by a flush under its own cookie, and ends with that.
+#[test]
+fn a_durable_write_without_fua_ends_with_the_flush_that_follows_it() {
+    for framing in [Framing::Simple, Framing::Extended] {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("s");
+        let (go, answered) = std::sync::mpsc::channel::<()>();
+        let server = serve(&path, move |mut peer| {
+            for last in [false, true] {
+                let write = peer.request();
+                assert_eq!((write.command, write.flags), (Command::Write, CommandFlags::NONE));
+                let reply = answer(peer.framing(), &write);
+                peer.stream.write_all(&reply).unwrap();
+                let flush = peer.request();
+                assert_eq!(
+                    (flush.command, flush.flags, flush.cookie),
+                    (Command::Flush, CommandFlags::NONE, write.cookie)
+                );
+                assert_eq!((flush.offset, flush.length), (0, 0));
+                answered.recv().unwrap();
+                let mut reply = Vec::new();
+                match last {
+                    false => peer.framing().ok(&mut reply, ReplyTo::from(&flush)),
+                    true => peer.framing().error(&mut reply, ReplyTo::from(&flush), NbdErrno::Io, "worn out"),
+                }
+                peer.stream.write_all(&reply).unwrap();
+            }
+            let flush = peer.request();
+            assert_eq!((flush.command, flush.flags), (Command::Flush, CommandFlags::NONE));
+            let reply = answer(peer.framing(), &flush);
+            peer.stream.write_all(&reply).unwrap();
+            let _ = peer.stream.read(&mut [0]);
+        });
+        let mut client = Client::connect(BACKENDS[0], &path, wishes(framing), false);
+        for expected in [Ok(Vec::new()), Err(Fault::Io)] {
+            let op = client.data(&[5; 4096]);
+            let tag = client.submit_durable(8192, 4096, op);
+            client.hand_over();
+            // The write's own reply ends nothing.
+            for _ in 0..3 {
+                client.io.turn(Some(client.io.now() + block::Span::from_millis(5)));
+                assert!(client.poll().is_empty());
+            }
+            go.send(()).unwrap();
+            assert_eq!(client.all(1)[&tag], expected);
+        }
+        let tag = client.submit_durable(0, 0, Op::Flush);
+        assert_eq!(client.all(1)[&tag], Ok(Vec::new()));
+        client.close();
+        server.join().unwrap();
+    }
 }
 
 /// A key that others can read is not used; no connection is made.

@@ -54,9 +54,18 @@ impl<T: Target> Client<T> {
     }
 
     pub fn submit(&mut self, at: u64, len: u64, op: Op) -> Option<u64> {
+        self.ask(at, len, op, false)
+    }
+
+    /// Submits a request that must be durable when it completes.
+    pub fn submit_durable(&mut self, at: u64, len: u64, op: Op) -> u64 {
+        self.ask(at, len, op, true).expect("there is memory")
+    }
+
+    fn ask(&mut self, at: u64, len: u64, op: Op, fua: bool) -> Option<u64> {
         let now = self.io.now();
         let tag = self.next_tag + 1;
-        let request = Request { tag, object: ObjectId(0), at, len, op, fua: false, due: now };
+        let request = Request { tag, object: ObjectId(0), at, len, op, fua, due: now };
         match self.target.submit(now, request) {
             Submitted::Taken(_) => {
                 self.next_tag = tag;
@@ -71,9 +80,15 @@ impl<T: Target> Client<T> {
     }
 
     pub fn write(&mut self, at: u64, bytes: &[u8]) -> u64 {
+        let op = self.data(bytes);
+        self.submit(at, bytes.len() as u64, op).unwrap()
+    }
+
+    /// A write of these bytes.
+    pub fn data(&mut self, bytes: &[u8]) -> Op {
         let mut buf = self.io.take(bytes.len() as u32).unwrap();
         self.io.with_mut(&mut buf, |to| to.copy_from_slice(bytes));
-        self.submit(at, bytes.len() as u64, Op::Write(buf)).unwrap()
+        Op::Write(buf)
     }
 
     pub fn poll(&mut self) -> Vec<Completion> {

@@ -2,7 +2,7 @@
 
 use super::{After, HeldBack, Runner, Stage};
 use crate::job::slots::{Purpose, Slot};
-use block::{Actor as _, Buf, Completion, Fault, ObjectId, Op, Request, Span, Submitted, Time};
+use block::{Actor as _, Buf, Completion, ObjectId, Op, Request, Span, Submitted, Time};
 use stats::Tape;
 use stats::job::{Asked, AskedRow, ErrorKind, Mismatch};
 use workload::job::{Direction, JobDraft, JobNext, JobPlace, WriteSync};
@@ -125,42 +125,11 @@ impl Runner {
     }
 
     /// Name of a file in messages.
-    fn name_of(&self, file: u32) -> String {
+    pub(super) fn name_of(&self, file: u32) -> String {
         match (&self.spec.place, self.paths.get(file as usize)) {
             (_, Some(path)) => path.display().to_string(),
             (JobPlace::Named { name, .. }, None) => name.clone(),
             (_, None) => self.spec.name.clone(),
-        }
-    }
-
-    #[cold]
-    fn count_fault(&mut self, slot: &Slot, fault: Fault, failed_at: Option<u64>, now: Time) {
-        let beyond = self.paths.get(slot.file as usize).and_then(|path| std::fs::metadata(path).ok());
-        let beyond = beyond.is_some_and(|about| about.is_file() && slot.at + u64::from(slot.len) > about.len());
-        let (kind, number) = kind_of(fault, beyond && slot.direction == Direction::Read);
-        if self.spec.layout.until_full && kind == ErrorKind::NoSpace {
-            // The job was to fill the storage: this is its end, not an error.
-            if let Some(checker) = &mut self.checker {
-                checker.forget(slot.generation);
-            }
-            if self.stage == Stage::Loading {
-                self.drain(After::End, now);
-            }
-            return;
-        }
-        self.errors.count(kind, Some(number));
-        let class = if slot.purpose == Purpose::Flush { Tape::FLUSH } else { slot.direction as usize };
-        self.tape.failed(class, kind == ErrorKind::Short);
-        if let (Direction::Write | Direction::Trim, Some(checker)) = (slot.direction, &mut self.checker) {
-            checker.forget(slot.generation);
-        }
-        if !self.spec.forgive.after(slot.direction, number) {
-            let what = if slot.purpose == Purpose::Flush { "flush" } else { slot.direction.name() };
-            let file = self.name_of(slot.file);
-            let place = failed_at.map(|at| format!(", from {at} on")).unwrap_or_default();
-            let advice = advice_on(kind, &file);
-            let words = format!("{}{place}{advice}", words_of(kind));
-            self.fail(number, format!("{file}: {what} of {} bytes at {}: {words}", slot.len, slot.at), now);
         }
     }
 
@@ -452,44 +421,5 @@ impl Runner {
             }
             self.count_in_flow();
         }
-    }
-}
-
-fn kind_of(fault: Fault, beyond_end: bool) -> (ErrorKind, i32) {
-    match fault {
-        Fault::Io if beyond_end => (ErrorKind::Short, 5),
-        Fault::Io => (ErrorKind::Io, 5),
-        Fault::NoSpace => (ErrorKind::NoSpace, 28),
-        Fault::Invalid => (ErrorKind::Invalid, 22),
-        Fault::ReadOnly => (ErrorKind::ReadOnly, 30),
-        Fault::Denied => (ErrorKind::Denied, 13),
-        Fault::Unsupported => (ErrorKind::Unsupported, 95),
-        Fault::NoMemory => (ErrorKind::NoMemory, 12),
-        Fault::Gone => (ErrorKind::Gone, 19),
-    }
-}
-
-fn words_of(kind: ErrorKind) -> &'static str {
-    match kind {
-        ErrorKind::Io => "the storage failed (EIO)",
-        ErrorKind::NoSpace => "no space left (ENOSPC), or it goes beyond ulimit -f",
-        ErrorKind::Short => "the file ended early",
-        ErrorKind::Invalid => "the range or its alignment was refused (EINVAL)",
-        ErrorKind::ReadOnly => "it may not be written (EROFS)",
-        ErrorKind::Denied => "permission denied (EACCES)",
-        ErrorKind::Unsupported => "it cannot do this (EOPNOTSUPP)",
-        ErrorKind::NoMemory => "no memory for it (ENOMEM)",
-        ErrorKind::Gone => "the server went away; whether the request took effect is unknown",
-        ErrorKind::Verify => "the data is not what was written",
-    }
-}
-
-/// What to do, where the error alone does not say it.
-fn advice_on(kind: ErrorKind, place: &str) -> &'static str {
-    match kind {
-        ErrorKind::Denied if place.contains("nfs://") => {
-            "; the server may squash root: give uid= and gid= of a user who may"
-        }
-        _ => "",
     }
 }

@@ -75,7 +75,8 @@ impl Link {
         let request = &in_flight.pending.request;
         // Extension text: a client SHOULD treat a reply whose offset is not that of the request as
         // a violation of the protocol.
-        if offset.is_some_and(|offset| offset != request.at) {
+        let at = if in_flight.flushing { 0 } else { request.at };
+        if offset.is_some_and(|offset| offset != at) {
             return Err(STRAY);
         }
         let is_read = matches!(request.op, Op::Read);
@@ -136,9 +137,14 @@ impl Link {
     fn finish(&mut self, now: Time, slot: u32) -> Result<(), StreamError> {
         // If it violates the protocol, the request stays in its place and ends with the connection.
         let result = self.in_flight.get(slot as usize).ok_or(STRAY)?.assembly.finish()?.map_err(fault_of);
+        let asked = &self.in_flight[slot as usize];
+        if result.is_ok() && !asked.flushing && self.needs_flush(&asked.pending.request) {
+            return self.follow_with_flush(slot);
+        }
         let in_flight = self.in_flight.remove(slot as usize);
         if result.is_ok() {
             match in_flight.pending.request.op.kind() {
+                _ if in_flight.flushing => self.covered = self.covered.max(in_flight.covers),
                 OpKind::Write | OpKind::Trim | OpKind::Zero if !in_flight.pending.request.fua => self.written += 1,
                 OpKind::Flush => self.covered = self.covered.max(in_flight.covers),
                 _ => {}

@@ -1,0 +1,90 @@
+//! Failed requests: counted, and told in words where they end the job.
+
+use super::{After, Runner, Stage};
+use crate::job::slots::{Purpose, Slot};
+use block::{Fault, Time};
+use stats::Tape;
+use stats::job::ErrorKind;
+use workload::job::Direction;
+
+impl Runner {
+    #[cold]
+    pub(super) fn count_fault(&mut self, slot: &Slot, fault: Fault, failed_at: Option<u64>, now: Time) {
+        let beyond = self.paths.get(slot.file as usize).and_then(|path| std::fs::metadata(path).ok());
+        let beyond = beyond.is_some_and(|about| about.is_file() && slot.at + u64::from(slot.len) > about.len());
+        let (kind, number) = kind_of(fault, beyond && slot.direction == Direction::Read);
+        if self.spec.layout.until_full && kind == ErrorKind::NoSpace {
+            // The job was to fill the storage: this is its end, not an error.
+            if let Some(checker) = &mut self.checker {
+                checker.forget(slot.generation);
+            }
+            if self.stage == Stage::Loading {
+                self.drain(After::End, now);
+            }
+            return;
+        }
+        self.errors.count(kind, Some(number));
+        let class = if slot.purpose == Purpose::Flush { Tape::FLUSH } else { slot.direction as usize };
+        self.tape.failed(class, kind == ErrorKind::Short);
+        if let (Direction::Write | Direction::Trim, Some(checker)) = (slot.direction, &mut self.checker) {
+            checker.forget(slot.generation);
+        }
+        if !self.spec.forgive.after(slot.direction, number) {
+            let text = self.told(slot, kind, failed_at);
+            self.fail(number, text, now);
+        }
+    }
+
+    /// The line on a failed request.
+    fn told(&self, slot: &Slot, kind: ErrorKind, failed_at: Option<u64>) -> String {
+        let file = self.name_of(slot.file);
+        let what = match slot.purpose {
+            Purpose::Flush => "flush".into(),
+            _ => format!("{} of {} bytes at {}", slot.direction.name(), slot.len, slot.at),
+        };
+        let place = failed_at.map(|at| format!(", from {at} on")).unwrap_or_default();
+        let advice = advice_on(kind, &file);
+        format!("{file}: {what}: {}{place}{advice}", words_of(kind, slot.purpose))
+    }
+}
+
+fn kind_of(fault: Fault, beyond_end: bool) -> (ErrorKind, i32) {
+    match fault {
+        Fault::Io if beyond_end => (ErrorKind::Short, 5),
+        Fault::Io => (ErrorKind::Io, 5),
+        Fault::NoSpace => (ErrorKind::NoSpace, 28),
+        Fault::Invalid => (ErrorKind::Invalid, 22),
+        Fault::ReadOnly => (ErrorKind::ReadOnly, 30),
+        Fault::Denied => (ErrorKind::Denied, 13),
+        Fault::Unsupported => (ErrorKind::Unsupported, 95),
+        Fault::NoMemory => (ErrorKind::NoMemory, 12),
+        Fault::Gone => (ErrorKind::Gone, 19),
+    }
+}
+
+fn words_of(kind: ErrorKind, purpose: Purpose) -> &'static str {
+    match kind {
+        ErrorKind::Io => "the storage failed (EIO)",
+        ErrorKind::NoSpace => "no space left (ENOSPC), or it goes beyond ulimit -f",
+        ErrorKind::Short => "the file ended early",
+        // A flush has no range.
+        ErrorKind::Invalid if purpose == Purpose::Flush => "it was refused (EINVAL)",
+        ErrorKind::Invalid => "the range or its alignment was refused (EINVAL)",
+        ErrorKind::ReadOnly => "it may not be written (EROFS)",
+        ErrorKind::Denied => "permission denied (EACCES)",
+        ErrorKind::Unsupported => "it cannot do this (EOPNOTSUPP)",
+        ErrorKind::NoMemory => "no memory for it (ENOMEM)",
+        ErrorKind::Gone => "the server went away; whether the request took effect is unknown",
+        ErrorKind::Verify => "the data is not what was written",
+    }
+}
+
+/// What to do, where the error alone does not say it.
+fn advice_on(kind: ErrorKind, place: &str) -> &'static str {
+    match kind {
+        ErrorKind::Denied if place.contains("nfs://") => {
+            "; the server may squash root: give uid= and gid= of a user who may"
+        }
+        _ => "",
+    }
+}
