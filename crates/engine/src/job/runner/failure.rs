@@ -43,7 +43,8 @@ impl Runner {
             _ => format!("{} of {} bytes at {}", slot.direction.name(), slot.len, slot.at),
         };
         let place = failed_at.map(|at| format!(", from {at} on")).unwrap_or_default();
-        let advice = advice_on(kind, &file);
+        let is_local = self.paths.get(slot.file as usize).is_some();
+        let advice = advice_on(kind, &file, is_local);
         format!("{file}: {what}: {}{place}{advice}", words_of(kind, slot.purpose))
     }
 }
@@ -65,7 +66,7 @@ fn kind_of(fault: Fault, beyond_end: bool) -> (ErrorKind, i32) {
 fn words_of(kind: ErrorKind, purpose: Purpose) -> &'static str {
     match kind {
         ErrorKind::Io => "the storage failed (EIO)",
-        ErrorKind::NoSpace => "no space left (ENOSPC), or it goes beyond ulimit -f",
+        ErrorKind::NoSpace => "no space left (ENOSPC)",
         ErrorKind::Short => "the file ended early",
         // A flush has no range.
         ErrorKind::Invalid if purpose == Purpose::Flush => "it was refused (EINVAL)",
@@ -79,9 +80,10 @@ fn words_of(kind: ErrorKind, purpose: Purpose) -> &'static str {
     }
 }
 
-/// What to do, where the error alone does not say it.
-fn advice_on(kind: ErrorKind, place: &str) -> &'static str {
+/// What to do, or what else it may be, where the error alone does not say it.
+fn advice_on(kind: ErrorKind, place: &str, is_local: bool) -> &'static str {
     match kind {
+        ErrorKind::NoSpace if is_local => ", or it goes beyond ulimit -f",
         ErrorKind::Denied if place.contains("nfs://") => {
             "; the server may squash root: give uid= and gid= of a user who may"
         }
