@@ -1,6 +1,7 @@
 //! Requests to storage, and their completions.
 
 use crate::{Buf, Span, Time};
+use std::sync::Arc;
 
 /// A storage object: an SVM, volume, qtree, LUN or file. The number is assigned by the registry,
 /// which also knows the name.
@@ -183,6 +184,9 @@ pub struct Completion {
     pub cause: Cause,
     /// How it ended.
     pub result: Result<(), Fault>,
+    /// Why it failed, where the fault alone does not say it: what a server said, which rule it broke,
+    /// how its connection was lost.
+    pub why: Option<Arc<str>>,
     /// For a read that failed partway, if that is known: the first byte that could not be read.
     /// `buf` then has the bytes before it.
     pub failed_at: Option<u64>,
@@ -208,6 +212,7 @@ impl Completion {
             service: Span::ZERO,
             cause: Cause::Nothing,
             result,
+            why: None,
             failed_at: None,
             buf: None,
             extents: Vec::new(),

@@ -322,7 +322,7 @@ impl ReadAssembly {
             Some(errno) => Ok(Err(errno)),
             None if self.received == self.len.into() => Ok(Ok(())),
             // "the server MUST send enough data chunks to cover the entire region".
-            None => Err(StreamError::Chunk { kind: chunk::NONE, rule: "the read ended before all of it was sent" }),
+            None => Err(StreamError::ReadShort { got: self.received, len: self.len }),
         }
     }
 }

@@ -116,6 +116,14 @@ pub enum StreamError {
     /// A request that the framing cannot express.
     #[error("a length of {0} bytes needs extended headers, which were not negotiated; the most is 4294967295")]
     LengthTooLong(u64),
+    /// A read whose reply ended too early.
+    #[error("a read's reply has {got} of {len} bytes")]
+    ReadShort {
+        /// Bytes that were sent.
+        got: u64,
+        /// Bytes that were asked for.
+        len: u32,
+    },
     /// A chunk that is inconsistent with itself or with the request.
     #[error("reply chunk of type {kind:#06x}: {rule}")]
     Chunk {

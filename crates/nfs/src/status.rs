@@ -74,7 +74,7 @@ impl Status {
     pub fn read(reader: &mut Reader<'_>) -> Result<Result<(), Status>, XdrError> {
         match reader.u32()? {
             0 => Ok(Ok(())),
-            got => Status::of(got).map(Err).ok_or(XdrError::NoSuch { what: "status", got }),
+            got => Status::of(got).map(Err).ok_or(XdrError::Status(got)),
         }
     }
 

@@ -34,6 +34,9 @@ pub enum XdrError {
         /// The number in the message.
         got: u32,
     },
+    /// A status that the protocol does not have.
+    #[error("the status is {0}, which NFS version 3 does not have")]
+    Status(u32),
     /// Bytes follow the last value.
     #[error("the message goes on for {0} bytes behind its last value")]
     Rest(usize),

@@ -14,14 +14,19 @@ use block::{Span, Time, Wakeup};
 use stats::job::Losses;
 use std::cell::RefCell;
 use std::rc::Rc;
+use std::sync::Arc;
 
 /// How long a request waits for memory before it is tried again.
 pub(crate) const RETRY: Span = Span::from_millis(1);
 
 /// A connection in use, with its requests.
 pub(crate) trait Carrier {
+    /// Why the connection was lost, once it is.
+    fn loss(&self) -> Option<&Arc<str>>;
     /// Whether the connection is lost.
-    fn is_lost(&self) -> bool;
+    fn is_lost(&self) -> bool {
+        self.loss().is_some()
+    }
     /// Whether it is lost and has nothing left at the kernel.
     fn is_over(&self) -> bool;
     /// Number of requests without a reply.
@@ -36,6 +41,8 @@ pub(crate) trait Carrier {
 pub(crate) struct Connections<L, C> {
     places: Vec<Place<L, C>>,
     losses: Rc<RefCell<Losses>>,
+    /// Why the last one was lost, or not made again.
+    last: Arc<str>,
 }
 
 /// The state of a connection.
@@ -53,7 +60,7 @@ enum Place<L, C> {
 impl<L: Carrier, C: Send + 'static> Connections<L, C> {
     pub(crate) fn new(links: Vec<L>) -> Connections<L, C> {
         let places = links.into_iter().map(|link| Place::Up(Box::new(link))).collect();
-        Connections { places, losses: Rc::default() }
+        Connections { places, losses: Rc::default(), last: "".into() }
     }
 
     /// The losses so far. The counts continue to grow.
@@ -104,6 +111,11 @@ impl<L: Carrier, C: Send + 'static> Connections<L, C> {
         self.places.iter().all(|place| matches!(place, Place::Gone))
     }
 
+    /// Why the connection that was lost last was lost, or was not made again.
+    pub(crate) fn last_loss(&self) -> &Arc<str> {
+        &self.last
+    }
+
     /// Takes out a link that is over, and starts `search` in its place, for that long, or gives it
     /// up.
     pub(crate) fn take_lost(&mut self, now: Time, search: impl FnOnce() -> Option<(Search<C>, Span)>) -> Option<L> {
@@ -114,7 +126,10 @@ impl<L: Carrier, C: Send + 'static> Connections<L, C> {
             None => Place::Gone,
         };
         let Place::Up(link) = std::mem::replace(place, next) else { return None };
-        self.losses.borrow_mut().lost += 1;
+        if let Some(why) = link.loss() {
+            self.losses.borrow_mut().lose(why);
+            self.last = Arc::clone(why);
+        }
         Some(*link)
     }
 
@@ -136,6 +151,7 @@ impl<L: Carrier, C: Send + 'static> Connections<L, C> {
                     Place::Up(Box::new(link))
                 }
                 Err(why) => {
+                    self.last = format!("{}, and no connection could be made again: {why}", self.last).into();
                     losses.given_up = Some(why);
                     Place::Gone
                 }

@@ -68,12 +68,18 @@ impl Inbox {
         }
     }
 
-    /// A receive has ended. Returns the number of bytes; 0 at the end of the stream.
-    pub(crate) fn take(&mut self, done: Done) -> u32 {
-        let got = done.result.unwrap_or(0);
-        self.end += got;
+    /// A receive has ended.
+    ///
+    /// # Errors
+    /// Why there is no more to receive.
+    pub(crate) fn take(&mut self, done: Done) -> Result<(), String> {
+        self.end += done.result.unwrap_or(0);
         self.buf = done.buf.map(|buf| buf.window(0, self.end));
-        got
+        match done.result {
+            Ok(0) => Err("the server closed the connection".into()),
+            Ok(_) => Ok(()),
+            Err(failure) => Err(format!("the connection failed: {failure}")),
+        }
     }
 }
 

@@ -19,6 +19,7 @@ use block::{
 pub use copies::Copies;
 use order::Order;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// One of the joined members.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -81,6 +82,8 @@ struct Whole {
     buf: Option<Buf>,
     /// The fault of the first part that failed.
     fault: Option<Fault>,
+    /// Why, where that is known.
+    why: Option<Arc<str>>,
     /// When the last part ended.
     end: Time,
     queued: Span,
@@ -288,7 +291,9 @@ impl<T: Target> Joined<T> {
         let range = whole.at..whole.at + whole.len;
         match (completion.result, completion.buf.take()) {
             (Err(fault), buf) => {
-                whole.fault.get_or_insert(fault);
+                if whole.fault.is_none() {
+                    (whole.fault, whole.why) = (Some(fault), completion.why.take());
+                }
                 self.give(buf);
             }
             (Ok(()), Some(part)) => {
@@ -310,7 +315,8 @@ impl<T: Target> Joined<T> {
 
     /// The completion of a split request; `last` is that of the part that was handled last.
     fn end_whole(&mut self, number: u32, last: &Completion) -> Completion {
-        let whole = &self.wholes[number as usize];
+        let whole = &mut self.wholes[number as usize];
+        let why = whole.why.take();
         let (result, end, queued) = (whole.fault.map_or(Ok(()), Err), whole.end, whole.queued);
         let mut completion = Completion {
             tag: whole.tag,
@@ -323,6 +329,7 @@ impl<T: Target> Joined<T> {
             service: end.since(whole.since + queued),
             cause: whole.cause,
             result,
+            why,
             failed_at: None,
             buf: None,
             extents: Vec::new(),

@@ -29,7 +29,7 @@ use crate::connections::{Carrier as _, Connections, RETRY};
 use crate::inbox;
 use crate::pending::{Pending, fail};
 use crate::search::Search;
-use block::{Bytes, Completion, Fault, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
+use block::{Bytes, Completion, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
 use link::{Keep, Link, Orphan};
 use nbd::Rules;
 use stats::job::Losses;
@@ -159,7 +159,8 @@ impl NbdTarget {
             None => Link::new(io, connection, *keep).ok_or_else(|| ConnectError::NoMemory.to_string()),
         });
         if self.connections.is_gone() {
-            self.ready.extend(self.waiting.drain(..).map(|pending| fail(pending, now)));
+            let why = self.connections.last_loss();
+            self.ready.extend(self.waiting.drain(..).map(|pending| fail(pending, now, false, why)));
         }
     }
 
@@ -173,17 +174,18 @@ impl NbdTarget {
         // Ahead of later requests, in their own order.
         let mut repeated = VecDeque::new();
         for orphan in orphans {
-            match self.settle(orphan, now) {
+            let sent = orphan.sent;
+            match self.settle(orphan) {
                 Ok(pending) => repeated.push_back(pending),
-                Err(completion) => self.ready.push(completion),
+                Err(pending) => self.ready.push(fail(pending, now, sent, self.connections.last_loss())),
             }
         }
         repeated.append(&mut self.waiting);
         self.waiting = repeated;
     }
 
-    /// Whether a request may be sent again, or else its completion.
-    fn settle(&self, orphan: Orphan, now: Time) -> Result<Pending, Completion> {
+    /// Whether a request may be sent again; otherwise it fails.
+    fn settle(&self, orphan: Orphan) -> Result<Pending, Pending> {
         let Orphan { pending, sent } = orphan;
         let kind = pending.request.op.kind();
         let mut losses = self.connections.losses().borrow_mut();
@@ -203,7 +205,7 @@ impl NbdTarget {
             Ok(pending)
         } else {
             losses.unknown.count(kind);
-            Err(fail(pending, now))
+            Err(pending)
         }
     }
 
@@ -237,7 +239,8 @@ impl Target for NbdTarget {
     fn submit(&mut self, now: Time, request: Request) -> Submitted {
         let ticket = Ticket(request.tag);
         if self.connections.is_gone() {
-            self.ready.push(Completion::refuse(request, now, Fault::Gone));
+            let why = self.connections.last_loss();
+            self.ready.push(fail(Pending { request, since: now }, now, false, why));
             return Submitted::Taken(ticket);
         }
         let pending = Pending { request, since: now };

@@ -11,7 +11,7 @@
 //! Requests go over the connections in turn, as with a mount that has `nconnect`. A write is
 //! durable after a COMMIT, or at once if it must be (`FILE_SYNC`). Each reply to a WRITE has the
 //! *verifier* of the server's present instance. If the verifier differs at the next COMMIT, the
-//! server has restarted and may have lost data: that flush ends as [`Fault::Gone`], and the writes
+//! server has restarted, even if the connection is still there, and may have lost data: that flush ends as [`Fault::Gone`], and the writes
 //! are counted in [`Losses`]. Their data is not kept to be written again: a load whose writes were
 //! acknowledged must be told that they were lost.
 //!
@@ -30,7 +30,7 @@ pub(crate) use connect::find;
 
 use crate::connections::{Carrier as _, Connections, RETRY};
 use crate::inbox;
-use crate::pending::fail;
+use crate::pending::{Pending, fail};
 use crate::search::Search;
 use block::{Bytes, Completion, Fault, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
 use connect::Found;
@@ -148,9 +148,11 @@ impl NfsTarget {
             Event::Committed(verifier, covers, completion) => {
                 let (lost, result) = self.promises.committed(verifier, covers);
                 self.connections.losses().borrow_mut().not_flushed += lost;
-                self.ready.push(Completion { result, ..completion });
+                let why = result.err().map(|lost| forgotten(lost).into());
+                self.ready.push(Completion { result: result.map_err(|_| Fault::Gone), why, ..completion });
             }
-            Event::Later(asked) => {
+            Event::Later(mut asked) => {
+                asked.later = true;
                 self.waiting.push_back(asked);
                 self.retry.get_or_insert(now + LATER);
             }
@@ -174,8 +176,12 @@ impl NfsTarget {
             link(io, socket, found, *keep_reads, turns).ok_or_else(|| NfsError::NoMemory.to_string())
         });
         if self.connections.is_gone() {
-            let io = &self.io;
-            self.ready.extend(self.waiting.drain(..).map(|asked| fail(asked.unload(io), now)));
+            let (io, why) = (&self.io, self.connections.last_loss());
+            let failed = |asked: Asked| {
+                let sent = asked.sent;
+                fail(asked.unload(io), now, sent, why)
+            };
+            self.ready.extend(self.waiting.drain(..).map(failed));
             // No COMMIT will be sent any more.
             self.connections.losses().borrow_mut().not_flushed += self.promises.give_up();
         }
@@ -190,7 +196,8 @@ impl NfsTarget {
         let mut losses = self.connections.losses().borrow_mut();
         // Ahead of later requests, in their own order.
         let mut again = VecDeque::new();
-        for (asked, sent) in orphans {
+        for (mut asked, sent) in orphans {
+            asked.sent |= sent;
             let kind = asked.kind();
             losses.under_way.count(kind);
             match (goes_on, sent) {
@@ -233,6 +240,14 @@ impl NfsTarget {
     }
 }
 
+/// Why a flush failed that found writes lost.
+fn forgotten(lost: u64) -> String {
+    format!(
+        "the server restarted (it has another write verifier), and may have lost {lost} writes that it had answered \
+         and that no flush had covered"
+    )
+}
+
 /// A link over `socket`, whose call numbers start after those of the last.
 fn link(io: &Io, socket: OwnedFd, found: &Rc<Found>, keep_reads: bool, turns: &mut u32) -> Option<Link> {
     *turns = turns.wrapping_add(0x1_0000);
@@ -246,8 +261,12 @@ impl Target for NfsTarget {
 
     fn submit(&mut self, now: Time, request: Request) -> Submitted {
         let ticket = Ticket(request.tag);
-        let refused = if self.connections.is_gone() { Some(Fault::Gone) } else { self.refuses(&request) };
-        if let Some(fault) = refused {
+        if self.connections.is_gone() {
+            let why = self.connections.last_loss();
+            self.ready.push(fail(Pending { request, since: now }, now, false, why));
+            return Submitted::Taken(ticket);
+        }
+        if let Some(fault) = self.refuses(&request) {
             self.ready.push(Completion::refuse(request, now, fault));
             return Submitted::Taken(ticket);
         }
@@ -291,8 +310,15 @@ impl Target for NfsTarget {
         self.retry.map_or(own, |retry| own.sooner(Wakeup::At(retry)))
     }
 
-    /// NFS cannot cancel a call: its reply comes as usual.
-    fn cancel(&mut self, _now: Time, _ticket: Ticket) {}
+    /// NFS cannot cancel a call: its reply comes as usual. What the server wants to be asked again is
+    /// not asked again.
+    fn cancel(&mut self, now: Time, ticket: Ticket) {
+        let is_it = |asked: &Asked| asked.later && asked.pending.request.tag == ticket.0;
+        if let Some(asked) = self.waiting.iter().position(is_it).and_then(|place| self.waiting.remove(place)) {
+            let why = "the server answered until the end that it takes longer (NFS3ERR_JUKEBOX)".into();
+            self.ready.push(fail(asked.unload(&self.io), now, false, &why));
+        }
+    }
 }
 
 impl Drop for NfsTarget {

@@ -1,6 +1,7 @@
 //! A request at a server, and its completion.
 
 use block::{Buf, Completion, Fault, Op, Request, Time};
+use std::sync::Arc;
 
 /// A request, and when it was first handed over: waiting for a lost server counts as service time.
 #[derive(Debug)]
@@ -18,8 +19,13 @@ pub(crate) fn end(pending: Pending, data: Option<Buf>, now: Time, result: Result
     Completion { buf, ..completion }
 }
 
-/// Ends a request that a lost server had, or never got.
-pub(crate) fn fail(pending: Pending, now: Time) -> Completion {
+/// Ends a request that a lost server had, or never got, with the reason of the loss.
+pub(crate) fn fail(pending: Pending, now: Time, sent: bool, why: &Arc<str>) -> Completion {
     let service = now.since(pending.since);
-    Completion { service, ..Completion::refuse(pending.request, now, Fault::Gone) }
+    let is_unknown = sent && !matches!(pending.request.op, Op::Read);
+    let why = match is_unknown {
+        true => format!("{why}; whether the request took effect is unknown").into(),
+        false => Arc::clone(why),
+    };
+    Completion { service, why: Some(why), ..Completion::refuse(pending.request, now, Fault::Gone) }
 }

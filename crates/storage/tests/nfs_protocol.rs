@@ -275,14 +275,106 @@ fn a_durable_write_needs_no_commit() {
     let server = Server::start(pattern());
     let (mut client, _) = open(Choice::Auto, &server.uri(""));
     server.state().calls = [0; 3];
-    let now = block::Driver::now(&client.io);
-    let mut buf = client.io.take(512).unwrap();
-    client.io.with_mut(&mut buf, |bytes| bytes.fill(5));
-    let op = Op::Write(buf);
-    let request = block::Request { tag: 99, object: block::ObjectId(0), at: 3, len: 512, op, fua: true, due: now };
-    assert!(matches!(client.target.submit(now, request), block::Submitted::Taken(_)));
-    assert_eq!(one(&mut client, 99), Ok(Vec::new()));
+    let op = client.data(&[5; 512]);
+    let tag = client.submit_durable(3, 512, op);
+    assert_eq!(one(&mut client, tag), Ok(Vec::new()));
     assert!(server.state().safe[3..515] == [5; 512]);
     assert_eq!((flush(&mut client), server.state().calls), (Ok(Vec::new()), [0, 1, 0]));
+    client.close();
+}
+
+/// A write that asked to be durable and was answered otherwise fails, and a COMMIT is still due for
+/// what the server has of it.
+#[test]
+fn a_promise_that_is_less_than_was_asked_for_is_an_error() {
+    let server = Server::start(pattern());
+    let (mut client, losses) = open(Choice::Auto, &server.uri(""));
+    server.state().manners.forgetful = true;
+    let op = client.data(&[5; 512]);
+    client.submit_durable(0, 512, op);
+    let (result, why) = client.ended();
+    assert_eq!(result, Err(Fault::Io));
+    assert_eq!(
+        why,
+        "the server broke the protocol: a WRITE that asked for FILE_SYNC was answered UNSTABLE, so it is not durable"
+    );
+    assert_eq!((flush(&mut client), losses.sum().lost), (Ok(Vec::new()), 0));
+    assert!(server.state().safe[..512] == [5; 512]);
+    client.close();
+}
+
+/// A server that restarted behind a proxy: the connection is still there, and only the verifier
+/// shows that three writes may be lost.
+#[test]
+fn a_restart_behind_a_connection_that_lasts_is_told_and_counted() {
+    let server = Server::start(pattern());
+    let (mut client, losses) = open(Choice::Auto, &server.uri(""));
+    for at in 0..3 {
+        let tag = client.write(at * 4096, &[7; 4096]);
+        assert_eq!(one(&mut client, tag), Ok(Vec::new()));
+    }
+    server.state().verifier = [9; 8];
+    client.submit(0, 0, Op::Flush).unwrap();
+    let (result, why) = client.ended();
+    assert_eq!(result, Err(Fault::Gone));
+    assert!(why.starts_with("the server restarted") && why.contains("may have lost 3 writes"), "{why}");
+    let losses = losses.sum();
+    assert_eq!((losses.lost, losses.not_flushed), (0, 3));
+    assert_eq!(losses.lines(), ["answered but not flushed when the server restarted: 3"]);
+    client.close();
+}
+
+/// What the server said is told in its own words, and the connection stays; how it broke the
+/// protocol is told where the connection has to be given up.
+#[test]
+fn failures_are_told_with_their_reason() {
+    let server = Server::start(pattern());
+    let (mut client, losses) = open(Choice::Auto, &server.uri(""));
+    server.state().manners.fault = Some(Status::Stale);
+    client.read(0, 4096);
+    let stale = "the server refused: the file handle is of a file that is not there any more (NFS status 70)";
+    assert_eq!(client.ended(), (Err(Fault::Gone), stale.to_owned()));
+    server.state().manners = Manners { status: Some(4711), ..Manners::default() };
+    client.write(0, &[1; 4096]);
+    let unknown = "the server failed: the status is 4711, which NFS version 3 does not have";
+    assert_eq!(client.ended(), (Err(Fault::Io), unknown.to_owned()));
+    assert_eq!(losses.sum().lost, 0);
+    server.state().manners = Manners { nonsense: Some(vec![0xff; 64]), ..Manners::default() };
+    client.write(0, &[1; 4096]);
+    let (result, why) = client.ended();
+    assert_eq!(result, Err(Fault::Gone));
+    assert!(why.starts_with("the server broke the protocol: "), "{why}");
+    assert!(why.ends_with("; whether the request took effect is unknown"), "{why}");
+    let losses = losses.sum();
+    assert_eq!(losses.why.values().sum::<u64>(), 1);
+    // Later requests are told why there is no connection.
+    client.read(0, 4096);
+    assert_eq!(client.ended(), (Err(Fault::Gone), why.split("; whether").next().unwrap().to_owned()));
+    client.close();
+}
+
+/// What the server wants to be asked again and again ends when the caller cancels it.
+#[test]
+fn asking_again_ends_with_a_cancel() {
+    let server = Server::start(pattern());
+    let (mut client, _) = open(Choice::Auto, &server.uri(""));
+    server.state().manners.jukebox = u32::MAX;
+    let tag = client.write(0, &[1; 4096]);
+    client.hand_over();
+    while server.state().calls[1] < 3 {
+        client.wait();
+        assert!(client.poll().is_empty());
+    }
+    loop {
+        let now = block::Driver::now(&client.io);
+        client.target.cancel(now, block::Ticket(tag));
+        if let [completion] = &mut client.poll()[..] {
+            assert_eq!((completion.tag, completion.result), (tag, Err(Fault::Gone)));
+            assert!(completion.why.as_deref().is_some_and(|why| why.contains("NFS3ERR_JUKEBOX")));
+            client.io.give(completion.buf.take().unwrap());
+            break;
+        }
+        client.wait();
+    }
     client.close();
 }

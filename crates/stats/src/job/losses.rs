@@ -1,6 +1,8 @@
 //! Lost connections to a server: what was outstanding, and what became of it.
 
 use block::{OpKind, Span};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
 /// Losses of a job's connections. Nothing is silent: each request that was outstanding counts by
 /// its kind in [`Losses::under_way`], and in exactly one of [`Losses::unsent`],
@@ -9,6 +11,8 @@ use block::{OpKind, Span};
 pub struct Losses {
     /// Connections that were lost.
     pub lost: u64,
+    /// Why they were lost, and how many for each reason.
+    pub why: BTreeMap<Arc<str>, u64>,
     /// Connections that were re-established.
     pub regained: u64,
     /// Sum of the times from each loss until the connection was re-established or given up.
@@ -24,11 +28,14 @@ pub struct Losses {
     /// Of these, requests that failed: it is unknown whether they took effect.
     pub unknown: KindCounts,
     /// Writes, trims and zeroes that were acknowledged but not covered by a flush when a connection
-    /// was lost: the server may have lost them.
+    /// was lost, or when an NFS server turned out to have restarted: it may have lost them.
     pub not_flushed: u64,
     /// Why no connection could be re-established, in the system's or the server's words.
     pub given_up: Option<String>,
 }
+
+/// Limit on the reasons that are kept.
+const REASONS_MAX: usize = 16;
 
 /// A count for each kind of request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,14 +88,27 @@ fn place(kind: OpKind) -> usize {
 }
 
 impl Losses {
-    /// Whether any connection was lost.
+    /// Whether any connection was lost, or any write.
     pub fn any(&self) -> bool {
-        self.lost > 0
+        self.lost > 0 || self.not_flushed > 0
+    }
+
+    /// Counts a lost connection.
+    pub fn lose(&mut self, why: &Arc<str>) {
+        self.lost += 1;
+        // Reasons have numbers in them; a server that breaks the protocol in ever new ways gets no
+        // longer report.
+        if self.why.len() < REASONS_MAX || self.why.contains_key(why) {
+            *self.why.entry(Arc::clone(why)).or_default() += 1;
+        }
     }
 
     /// Adds another job's losses.
     pub fn absorb(&mut self, other: &Losses) {
         self.lost += other.lost;
+        for (why, count) in &other.why {
+            *self.why.entry(Arc::clone(why)).or_default() += count;
+        }
         self.regained += other.regained;
         self.away += other.away;
         self.under_way.add(&other.under_way);
@@ -101,14 +121,13 @@ impl Losses {
 
     /// A description with one line for each kind of loss; empty without a loss.
     pub fn lines(&self) -> Vec<String> {
-        if !self.any() {
-            return Vec::new();
-        }
         let (lost, regained, away) = (self.lost, self.regained, self.away);
-        let mut lines = vec![
-            format!("connections lost: {lost}, made again: {regained}, away for {away} in all"),
-            format!("under way then: {}", self.under_way.words()),
-        ];
+        let mut lines = Vec::new();
+        if lost > 0 {
+            lines.push(format!("connections lost: {lost}, made again: {regained}, away for {away} in all"));
+            lines.extend(self.why.iter().map(|(why, count)| format!("lost {count} times because {why}")));
+            lines.push(format!("under way then: {}", self.under_way.words()));
+        }
         if self.unsent > 0 {
             lines.push(format!("not yet sent, so sent later: {}", self.unsent));
         }
@@ -119,7 +138,8 @@ impl Losses {
             lines.push(format!("failed, took effect or not: {}", self.unknown.words()));
         }
         if self.not_flushed > 0 {
-            lines.push(format!("answered but not flushed when the server was lost: {}", self.not_flushed));
+            let when = if lost > 0 { "when the server was lost" } else { "when the server restarted" };
+            lines.push(format!("answered but not flushed {when}: {}", self.not_flushed));
         }
         lines.extend(self.given_up.as_ref().map(|why| format!("no connection any more: {why}")));
         lines
@@ -132,7 +152,8 @@ mod tests {
 
     #[test]
     fn losses_are_told_by_kind_and_add_up() {
-        let mut losses = Losses { lost: 1, regained: 1, away: Span::from_millis(250), ..Losses::default() };
+        let mut losses = Losses { regained: 1, away: Span::from_millis(250), ..Losses::default() };
+        losses.lose(&"the server closed the connection".into());
         assert_eq!(Losses::default().lines(), Vec::<String>::new());
         for kind in [OpKind::Read, OpKind::Read, OpKind::Write, OpKind::Flush] {
             losses.under_way.count(kind);
@@ -144,12 +165,16 @@ mod tests {
         losses.not_flushed = 3;
         let expected = [
             "connections lost: 1, made again: 1, away for 250 ms in all",
+            "lost 1 times because the server closed the connection",
             "under way then: 2 reads, 1 writes, 1 flushes",
             "sent again: 2 reads",
             "failed, took effect or not: 1 writes, 1 flushes",
             "answered but not flushed when the server was lost: 3",
         ];
         assert_eq!(losses.lines(), expected);
+        // A server that restarted may have lost writes, though no connection was lost.
+        let restarted = Losses { not_flushed: 2, ..Losses::default() };
+        assert_eq!(restarted.lines(), ["answered but not flushed when the server restarted: 2"]);
         let other = losses.clone();
         losses.absorb(&other);
         assert_eq!((losses.lost, losses.under_way.of(OpKind::Read), losses.unknown.total()), (2, 4, 4));

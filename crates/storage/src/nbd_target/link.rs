@@ -17,6 +17,7 @@ use incoming::Data;
 use nbd::{Command, CommandFlags, NbdErrno, ReadAssembly, ReplyParser, Rules, StreamError};
 use outgoing::{Aboard, Outgoing};
 use slab::Slab;
+use std::sync::Arc;
 use uring::{Done, FileId, Io, Port};
 
 const SEND: u64 = 0;
@@ -62,7 +63,8 @@ pub(super) struct Link {
     inbox: Inbox,
     /// Read data that is being received.
     data: Option<Data>,
-    lost: bool,
+    /// Why the connection was lost.
+    lost: Option<Arc<str>>,
     /// Completions that were not collected yet.
     pub(super) ready: Vec<Completion>,
     /// Writes, trims and zeroes that succeeded and are not durable by themselves, since this was
@@ -113,7 +115,7 @@ impl Link {
             sending: false,
             inbox,
             data: None,
-            lost: false,
+            lost: None,
             ready: Vec::new(),
             written: 0,
             covered: 0,
@@ -220,7 +222,7 @@ impl Link {
             self.take_done(done);
         }
         self.reaped = reaped;
-        if !self.lost {
+        if !self.is_lost() {
             self.read_replies(now);
         }
     }
@@ -242,8 +244,9 @@ impl Link {
     }
 
     /// The connection is lost.
-    fn lose(&mut self) {
-        if !std::mem::replace(&mut self.lost, true) {
+    fn lose(&mut self, why: String) {
+        if self.lost.is_none() {
+            self.lost = Some(why.into());
             self.io.close(self.socket);
         }
     }
@@ -257,25 +260,26 @@ impl Link {
                 requests.clear();
                 self.spare = Outgoing { message, requests };
             }
-            if done.result.is_err() {
-                self.lose();
+            if let Err(failure) = done.result {
+                self.lose(format!("the connection failed: {failure}"));
             }
             return;
         }
-        if self.inbox.take(done) == 0 || self.open_records().is_err() {
-            self.lose();
+        let received = self.inbox.take(done).and_then(|()| self.open_records().map_err(|error| error.to_string()));
+        if let Err(why) = received {
+            self.lose(why);
         }
     }
 }
 
 impl Carrier for Link {
-    fn is_lost(&self) -> bool {
-        self.lost
+    fn loss(&self) -> Option<&Arc<str>> {
+        self.lost.as_ref()
     }
 
     fn is_over(&self) -> bool {
         // The kernel still has the data that it was sending.
-        self.lost && !(self.keep.writes && self.sending)
+        self.is_lost() && !(self.keep.writes && self.sending)
     }
 
     fn outstanding(&self) -> usize {
@@ -284,7 +288,7 @@ impl Carrier for Link {
 
     fn has_news(&self) -> bool {
         let unsent = !self.next.message.is_empty() || !self.records.is_empty();
-        !self.ready.is_empty() || (unsent && !self.sending && !self.lost)
+        !self.ready.is_empty() || (unsent && !self.sending && !self.is_lost())
     }
 
     fn go(&mut self) {

@@ -17,13 +17,14 @@ use crate::connections::Carrier;
 use crate::inbox::Inbox;
 use crate::pending::{Pending, end};
 use block::{Buf, Completion, Fault, Op, OpKind, Request, Time};
-use incoming::{Answer, Data};
+use incoming::{Answer, Data, Failed};
 use nfs::record::Joiner;
 use nfs::{Stable, Verifier};
 use outgoing::{Aboard, Outgoing};
 use slab::Slab;
 use std::os::fd::OwnedFd;
 use std::rc::Rc;
+use std::sync::Arc;
 use uring::{Done, FileId, Io, Port};
 
 const SEND: u64 = 0;
@@ -44,11 +45,15 @@ pub(super) struct Asked {
     done: u32,
     /// The buffer for a read's data, if it is kept.
     buf: Option<Buf>,
+    /// Some of it may have reached a server whose connection was lost.
+    pub(super) sent: bool,
+    /// The server wants to be asked again later.
+    pub(super) later: bool,
 }
 
 impl Asked {
     pub(super) fn new(request: Request, since: Time) -> Asked {
-        Asked { pending: Pending { request, since }, done: 0, buf: None }
+        Asked { pending: Pending { request, since }, done: 0, buf: None, sent: false, later: false }
     }
 
     pub(super) fn kind(&self) -> OpKind {
@@ -99,7 +104,8 @@ pub(super) struct Link {
     /// Bytes of the present record that are to be skipped.
     skip: u32,
     joiner: Joiner,
-    lost: bool,
+    /// Why the connection was lost.
+    lost: Option<Arc<str>>,
     pub(super) events: Vec<Event>,
     reaped: Vec<Done>,
     scratch: Vec<u8>,
@@ -140,7 +146,7 @@ impl Link {
             discarding: false,
             skip: 0,
             joiner: Joiner::new(),
-            lost: false,
+            lost: None,
             events: Vec::new(),
             reaped: Vec::new(),
             scratch: Vec::new(),
@@ -183,7 +189,7 @@ impl Link {
             self.take_done(done);
         }
         self.reaped = reaped;
-        if !self.lost {
+        if !self.is_lost() {
             self.read_replies(now);
         }
     }
@@ -203,8 +209,9 @@ impl Link {
     }
 
     /// The connection is lost.
-    fn lose(&mut self) {
-        if !std::mem::replace(&mut self.lost, true) {
+    fn lose(&mut self, why: String) {
+        if self.lost.is_none() {
+            self.lost = Some(why.into());
             self.io.close(self.socket);
         }
     }
@@ -218,8 +225,8 @@ impl Link {
                 calls.clear();
                 self.spare = Outgoing { message, calls };
             }
-            if done.result.is_err() {
-                self.lose();
+            if let Err(failure) = done.result {
+                self.lose(format!("the connection failed: {failure}"));
             }
             return;
         }
@@ -227,12 +234,13 @@ impl Link {
             self.discarding = false;
             match (done.result, &mut self.data) {
                 (Ok(got @ 1..), Some(data)) => data.came(got),
-                _ => self.lose(),
+                (Err(failure), _) => self.lose(format!("the connection failed: {failure}")),
+                _ => self.lose("the server closed the connection".into()),
             }
             return;
         }
-        if self.inbox.take(done) == 0 {
-            self.lose();
+        if let Err(why) = self.inbox.take(done) {
+            self.lose(why);
         }
     }
 
@@ -240,7 +248,7 @@ impl Link {
     fn answer(&mut self, now: Time, slot: u32, answer: Answer) {
         let Some(in_flight) = self.in_flight.get_mut(slot as usize) else { return };
         match answer {
-            Answer::Failed(fault) => self.finish(now, slot, Err(fault)),
+            Answer::Failed(fault, why) => self.finish(now, slot, Err((fault, why))),
             Answer::Later => {
                 // Its data may still be at the kernel. In that case ask again at once, rather than
                 // wait for the connection.
@@ -256,19 +264,26 @@ impl Link {
                 match (is_whole, eof || len == 0) {
                     (true, _) => self.finish(now, slot, Ok(())),
                     // The file ends within it.
-                    (false, true) => self.finish(now, slot, Err(Fault::Io)),
+                    (false, true) => self.finish(now, slot, Err((Fault::Io, Some("the file ended within it".into())))),
                     (false, false) => self.again(slot),
                 }
             }
             Answer::Wrote { count, stable, verifier } => {
+                let is_durable = in_flight.asked.pending.request.fua;
                 in_flight.asked.done += count;
                 let is_whole = u64::from(in_flight.asked.done) == in_flight.asked.pending.request.len;
                 if stable == Stable::Unstable {
                     self.events.push(Event::Wrote(verifier));
                 }
-                match (is_whole, count) {
+                let why = match (is_whole, count) {
+                    // RFC 1813, section 3.3.7: a server may promise more than was asked for, not less.
+                    _ if is_durable && stable != Stable::File => Some(weaker(stable)),
+                    (false, 0) => Some("the server wrote nothing of it, and named no error".into()),
+                    _ => None,
+                };
+                match (is_whole, why) {
+                    (_, Some(why)) => self.finish(now, slot, Err((Fault::Io, Some(why)))),
                     (true, _) => self.finish(now, slot, Ok(())),
-                    (false, 0) => self.finish(now, slot, Err(Fault::Io)),
                     (false, _) => self.again(slot),
                 }
             }
@@ -295,9 +310,9 @@ impl Link {
         }
     }
 
-    fn finish(&mut self, now: Time, slot: u32, result: Result<(), Fault>) {
+    fn finish(&mut self, now: Time, slot: u32, result: Result<(), Failed>) {
         let Some(InFlight { asked, .. }) = self.remove(slot) else { return };
-        let Asked { pending, done, buf } = asked;
+        let Asked { pending, done, buf, .. } = asked;
         let (at, is_read) = (pending.request.at, pending.request.op.kind() == OpKind::Read);
         let failed_at = (result.is_err() && is_read && done > 0).then(|| at + u64::from(done));
         let buf = match failed_at {
@@ -307,18 +322,22 @@ impl Link {
             }),
             None => buf,
         };
-        self.events.push(Event::Ended(Completion { failed_at, ..end(pending, buf, now, result) }));
+        let (result, why) = match result {
+            Ok(()) => (Ok(()), None),
+            Err((fault, why)) => (Err(fault), why),
+        };
+        self.events.push(Event::Ended(Completion { failed_at, why, ..end(pending, buf, now, result) }));
     }
 }
 
 impl Carrier for Link {
-    fn is_lost(&self) -> bool {
-        self.lost
+    fn loss(&self) -> Option<&Arc<str>> {
+        self.lost.as_ref()
     }
 
     fn is_over(&self) -> bool {
         // The kernel still has the data that it was sending.
-        self.lost && !self.sending
+        self.is_lost() && !self.sending
     }
 
     fn outstanding(&self) -> usize {
@@ -326,7 +345,7 @@ impl Carrier for Link {
     }
 
     fn has_news(&self) -> bool {
-        !self.events.is_empty() || (!self.next.is_empty() && !self.sending && !self.lost)
+        !self.events.is_empty() || (!self.next.is_empty() && !self.sending && !self.is_lost())
     }
 
     fn go(&mut self) {
@@ -351,6 +370,13 @@ impl Drop for Link {
             }
         }
     }
+}
+
+/// What is wrong with an answer that promises less than a WRITE with FILE_SYNC asked for.
+fn weaker(stable: Stable) -> Arc<str> {
+    let got = if stable == Stable::Unstable { "UNSTABLE" } else { "DATA_SYNC" };
+    format!("the server broke the protocol: a WRITE that asked for FILE_SYNC was answered {got}, so it is not durable")
+        .into()
 }
 
 /// Gives back all memory of a request.

@@ -1,6 +1,5 @@
 //! What a server has promised about written data: keeps the verifiers and counts.
 
-use block::Fault;
 use nfs::Verifier;
 
 /// Writes that were answered, those that a COMMIT has covered, and which instance of the server has
@@ -12,8 +11,8 @@ pub(super) struct Promises {
     /// COMMIT has covered.
     written: u64,
     covered: u64,
-    /// Some were lost since the last flush, which the next one must report.
-    broken: bool,
+    /// How many were lost since the last flush, which the next one must report.
+    broken: u64,
 }
 
 impl Promises {
@@ -24,7 +23,7 @@ impl Promises {
 
     /// Whether everything that was written is durable.
     pub(super) fn is_kept(&self) -> bool {
-        self.covered == self.written && !self.broken
+        self.covered == self.written && self.broken == 0
     }
 
     /// A WRITE was answered. Returns how many earlier ones were lost.
@@ -35,12 +34,14 @@ impl Promises {
     }
 
     /// A flush was answered that covers the first `covers` writes. Returns how many were lost, and
-    /// the flush's result.
-    pub(super) fn committed(&mut self, verifier: Verifier, covers: u64) -> (u64, Result<(), Fault>) {
+    /// the flush's result: an error has how many were lost since the last flush.
+    pub(super) fn committed(&mut self, verifier: Verifier, covers: u64) -> (u64, Result<(), u64>) {
         let lost = self.meet(verifier);
         self.covered = self.covered.max(covers);
-        let result = if std::mem::take(&mut self.broken) { Err(Fault::Gone) } else { Ok(()) };
-        (lost, result)
+        match std::mem::take(&mut self.broken) {
+            0 => (lost, Ok(())),
+            broken => (lost, Err(broken)),
+        }
     }
 
     /// No COMMIT can be sent any more. Returns how many writes are not known to be durable.
@@ -57,8 +58,9 @@ impl Promises {
         if known.is_none_or(|known| known == verifier) || self.covered == self.written {
             return 0;
         }
-        self.broken = true;
-        self.give_up()
+        let lost = self.give_up();
+        self.broken += lost;
+        lost
     }
 }
 
@@ -90,12 +92,12 @@ mod tests {
             promises.wrote(FIRST);
         }
         assert_eq!(promises.committed(FIRST, 1), (0, Ok(())));
-        assert_eq!(promises.committed(SECOND, 3), (2, Err(Fault::Gone)));
+        assert_eq!(promises.committed(SECOND, 3), (2, Err(2)));
         assert_eq!(promises.committed(SECOND, 3), (0, Ok(())));
         // The next write reports it as well, before any COMMIT.
         promises.wrote(SECOND);
         assert_eq!(promises.wrote(FIRST), 1);
-        assert_eq!(promises.committed(FIRST, promises.written()), (0, Err(Fault::Gone)));
+        assert_eq!(promises.committed(FIRST, promises.written()), (0, Err(1)));
         assert!(promises.is_kept());
     }
 

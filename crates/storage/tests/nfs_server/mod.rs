@@ -30,6 +30,10 @@ pub struct Manners {
     pub fault: Option<Status>,
     /// Writes are durable at once, whatever was asked for.
     pub durable: bool,
+    /// Writes are never durable, whatever was asked for.
+    pub forgetful: bool,
+    /// The status of READ, WRITE and COMMIT as it stands on the wire.
+    pub status: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -171,6 +175,12 @@ impl State {
             if let Some(nonsense) = &self.manners.nonsense {
                 return Some(nonsense.clone());
             }
+            if let Some(status) = self.manners.status {
+                out.extend_from_slice(&status.to_be_bytes());
+                // No attributes before and after.
+                out.extend_from_slice(&[0; 8]);
+                return Some(out);
+            }
         }
         let data = &record[reader.taken()..];
         let (reply, read) = self.reply(call, data);
@@ -236,7 +246,11 @@ impl State {
                 None => {
                     let (at, count) = (at as usize, count.min(most) as usize);
                     self.data[at..at + count].copy_from_slice(&data[..count]);
-                    let stable = if self.manners.durable { Stable::File } else { stable };
+                    let stable = match self.manners {
+                        Manners { forgetful: true, .. } => Stable::Unstable,
+                        Manners { durable: true, .. } => Stable::File,
+                        _ => stable,
+                    };
                     if stable != Stable::Unstable {
                         self.safe[at..at + count].copy_from_slice(&data[..count]);
                     }

@@ -263,35 +263,39 @@ fn a_read_that_fails_in_the_middle_keeps_what_came_before() {
 #[test]
 fn a_server_that_breaks_the_protocol_is_left_and_its_words_are_not_believed() {
     type Lie = fn(&mut Vec<u8>, &NbdRequest, Framing);
-    let lies: [(&str, Lie); 9] = [
-        ("half of a read", |out, request, framing| {
+    let lies: [(&str, &str, Lie); 9] = [
+        ("half of a read", "a read's reply has 100 of 512 bytes", |out, request, framing| {
             let chunks = framing.chunks().unwrap();
             chunks.data(out, ReplyTo::from(request), request.offset, 100, Last::Yes);
             out.extend([7; 100]);
         }),
-        ("success without data", |out, request, framing| framing.chunks().unwrap().done(out, ReplyTo::from(request))),
-        ("a simple reply to a read", |out, request, _| Framing::Simple.ok(out, ReplyTo::from(request))),
-        ("the same piece twice", |out, request, framing| {
+        ("success without data", "a read's reply has 0 of 512 bytes", |out, request, framing| {
+            framing.chunks().unwrap().done(out, ReplyTo::from(request));
+        }),
+        ("a simple reply to a read", "a read's reply has 0 of 512 bytes", |out, request, _| {
+            Framing::Simple.ok(out, ReplyTo::from(request));
+        }),
+        ("the same piece twice", "chunks of one read must not overlap", |out, request, framing| {
             for _ in 0..2 {
                 framing.chunks().unwrap().hole(out, ReplyTo::from(request), request.offset, 300, Last::No);
             }
         }),
-        ("a piece before the read", |out, request, framing| {
+        ("a piece before the read", "the chunk lies outside the read", |out, request, framing| {
             framing.chunks().unwrap().hole(out, ReplyTo::from(request), request.offset - 1, 10, Last::No);
         }),
-        ("a piece behind the read", |out, request, framing| {
+        ("a piece behind the read", "the chunk lies outside the read", |out, request, framing| {
             framing.chunks().unwrap().hole(out, ReplyTo::from(request), request.offset + 511, 2, Last::No);
         }),
-        ("an answer to nothing", |out, request, framing| {
+        ("an answer to nothing", "which no request has", |out, request, framing| {
             framing.ok(out, ReplyTo { cookie: request.cookie ^ 1 << 40, offset: request.offset });
         }),
-        ("an answer to a place that never was", |out, _, framing| {
+        ("an answer to a place that never was", "a reply has the cookie 0xffffffffffffffff", |out, _, framing| {
             framing.ok(out, ReplyTo { cookie: u64::MAX, offset: 0 });
         }),
-        ("noise", |out, _, _| out.extend([0x55; 64])),
+        ("noise", "must not start with 0x55555555", |out, _, _| out.extend([0x55; 64])),
     ];
     for backend in BACKENDS {
-        for (name, lie) in lies {
+        for (name, rule, lie) in lies {
             let dir = tempfile::tempdir().unwrap();
             let path = dir.path().join("s");
             let server = serve(&path, move |mut peer| {
@@ -306,9 +310,18 @@ fn a_server_that_breaks_the_protocol_is_left_and_its_words_are_not_believed() {
             });
             let mut client = Client::connect(backend, &path, wishes(Framing::Structured), true);
             let (first, second) = (client.read(4096, 512), client.read(8192, 512));
-            let ended = client.all(2);
-            assert_eq!(ended[&first], Err(Fault::Gone), "{name}");
-            assert_eq!(ended[&second], Err(Fault::Gone), "{name}");
+            let mut ended = Vec::new();
+            while ended.len() < 2 {
+                client.wait();
+                ended.extend(client.poll());
+            }
+            for completion in ended {
+                assert!([first, second].contains(&completion.tag));
+                assert_eq!(completion.result, Err(Fault::Gone), "{name}");
+                let why = completion.why.expect("a reason");
+                assert!(why.starts_with("the server broke the protocol: ") && why.contains(rule), "{name}: {why}");
+                assert!(completion.buf.is_none(), "{name}");
+            }
             client.close();
             server.join().unwrap();
         }

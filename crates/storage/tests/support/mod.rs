@@ -108,6 +108,17 @@ impl<T: Target> Client<T> {
         };
     }
 
+    /// The next completion: its result, and why it failed.
+    pub fn ended(&mut self) -> (Result<(), Fault>, String) {
+        loop {
+            if let [completion] = &mut self.poll()[..] {
+                completion.buf.take().into_iter().for_each(|buf| self.io.give(buf));
+                return (completion.result, completion.why.as_deref().unwrap_or_default().to_owned());
+            }
+            self.wait();
+        }
+    }
+
     /// The next `count` completions by tag, each once: the data of successful reads, or the fault.
     pub fn all(&mut self, count: usize) -> BTreeMap<u64, Result<Vec<u8>, Fault>> {
         let mut ended = BTreeMap::new();

@@ -34,6 +34,7 @@ fn of(runner: &Runner, mut tape: Tape, logs: Option<Box<RequestLogs>>, end: Time
     tape.finish(loaded, end);
     let losses = runner.losses.sum();
     let mut notes = runner.notes.clone();
+    notes.extend(runner.reasons.iter().map(|(why, count)| format!("{count} requests failed: {why}")));
     notes.extend(losses.lines());
     let mut outcome = JobOutcome {
         name: runner.spec.name.clone(),

@@ -1,5 +1,6 @@
 //! Makes requests and takes completions: the path of every I/O.
 
+use super::failure::Failure;
 use super::{After, HeldBack, Runner, Stage};
 use crate::job::slots::{Purpose, Slot};
 use block::{Actor as _, Buf, Completion, ObjectId, Op, Request, Span, Submitted, Time};
@@ -61,7 +62,10 @@ impl Runner {
                     }
                 }
             }
-            Err(fault) => self.count_fault(&slot, fault, completion.failed_at, now),
+            Err(fault) => {
+                let Completion { failed_at, why, .. } = completion;
+                self.count_fault(&slot, Failure { fault, failed_at, why }, now);
+            }
         }
         if let Some(buf) = buf {
             match slot.direction {

@@ -27,11 +27,11 @@ impl Link {
                 Ok(true) => {}
                 Ok(false) => break,
                 // The stream is out of step from here on.
-                Err(_) => return self.lose(),
+                Err(broken) => return self.lose(format!("the server broke the protocol: {broken}")),
             }
         }
         if self.tls.as_ref().is_some_and(|tls| tls.closed) {
-            self.lose();
+            self.lose("the server closed the TLS session".into());
         }
     }
 
@@ -51,33 +51,36 @@ impl Link {
     }
 
     /// Reads the head of one reply; false if it is incomplete.
-    fn read_reply(&mut self, now: Time) -> Result<bool, StreamError> {
+    fn read_reply(&mut self, now: Time) -> Result<bool, Broken> {
         let parser = self.parser;
-        let head = self.input(|bytes| match parser.parse(bytes)? {
-            Parsed::NeedMore(_) => Ok(None),
-            Parsed::Message(reply, taken) => {
-                let body = match reply.body {
-                    Body::Success => Seen::Success,
-                    Body::Error { errno, at, .. } => Seen::Error(errno, at),
-                    Body::Data { offset, len } => Seen::Data { offset, len },
-                    Body::Hole { offset, len } => Seen::Hole { offset, len },
-                    Body::Status { .. } => Seen::Unexpected,
-                };
-                Ok(Some((reply.cookie, reply.offset, reply.done, body, taken as u32)))
-            }
+        let head = self.input(|bytes| -> Result<_, StreamError> {
+            Ok(match parser.parse(bytes)? {
+                Parsed::NeedMore(_) => None,
+                Parsed::Message(reply, taken) => {
+                    let body = match reply.body {
+                        Body::Success => Seen::Success,
+                        Body::Error { errno, at, .. } => Seen::Error(errno, at),
+                        Body::Data { offset, len } => Seen::Data { offset, len },
+                        Body::Hole { offset, len } => Seen::Hole { offset, len },
+                        Body::Status { .. } => Seen::Unexpected,
+                    };
+                    Some((reply.cookie, reply.offset, reply.done, body, taken as u32))
+                }
+            })
         })?;
         let Some((cookie, offset, done, body, taken)) = head else { return Ok(false) };
         self.consume(taken);
         let slot = cookie as u32;
         let is_simple = self.rules.framing == Framing::Simple;
         let known = self.in_flight.get_mut(slot as usize);
-        let in_flight = known.filter(|in_flight| in_flight.cookie == cookie && in_flight.sent).ok_or(STRAY)?;
+        let known = known.filter(|in_flight| in_flight.cookie == cookie && in_flight.sent);
+        let in_flight = known.ok_or(Broken::Stray(cookie))?;
         let request = &in_flight.pending.request;
         // Extension text: a client SHOULD treat a reply whose offset is not that of the request as
         // a violation of the protocol.
         let at = if in_flight.flushing { 0 } else { request.at };
-        if offset.is_some_and(|offset| offset != at) {
-            return Err(STRAY);
+        if let Some(got) = offset.filter(|offset| *offset != at) {
+            return Err(Broken::Offset { got, at });
         }
         let is_read = matches!(request.op, Op::Read);
         match body {
@@ -101,7 +104,7 @@ impl Link {
             }
             Seen::Success => {}
             Seen::Error(errno, at) => in_flight.assembly.fail(errno, at),
-            Seen::Data { .. } | Seen::Hole { .. } | Seen::Unexpected => return Err(STRAY),
+            Seen::Data { .. } | Seen::Hole { .. } | Seen::Unexpected => return Err(Broken::Unasked),
         }
         if done {
             self.finish(now, slot)?;
@@ -110,7 +113,7 @@ impl Link {
     }
 
     /// Moves read data to its buffer; false if more must arrive first.
-    fn take_data(&mut self, now: Time, mut data: Data) -> Result<bool, StreamError> {
+    fn take_data(&mut self, now: Time, mut data: Data) -> Result<bool, Broken> {
         let here = self.input(|bytes| bytes.len().min(data.left as usize) as u32);
         let mut buf = self.in_flight.get_mut(data.slot as usize).and_then(|in_flight| in_flight.buf.take());
         if let Some(buf) = &mut buf {
@@ -134,12 +137,12 @@ impl Link {
     }
 
     /// Ends a request whose last reply came. A read that lacks some of its bytes is a violation.
-    fn finish(&mut self, now: Time, slot: u32) -> Result<(), StreamError> {
+    fn finish(&mut self, now: Time, slot: u32) -> Result<(), Broken> {
         // If it violates the protocol, the request stays in its place and ends with the connection.
-        let result = self.in_flight.get(slot as usize).ok_or(STRAY)?.assembly.finish()?.map_err(fault_of);
         let asked = &self.in_flight[slot as usize];
+        let result = asked.assembly.finish()?.map_err(fault_of);
         if result.is_ok() && !asked.flushing && self.needs_flush(&asked.pending.request) {
-            return self.follow_with_flush(slot);
+            return Ok(self.follow_with_flush(slot)?);
         }
         let in_flight = self.in_flight.remove(slot as usize);
         if result.is_ok() {
@@ -190,5 +193,15 @@ enum Seen {
     Unexpected,
 }
 
-/// A reply that belongs to no request of ours.
-const STRAY: StreamError = StreamError::Magic { what: "a reply to a request of ours", got: 0 };
+/// How a server broke the protocol. The stream is out of step from there on.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum Broken {
+    #[error(transparent)]
+    Stream(#[from] StreamError),
+    #[error("a reply has the cookie {0:#018x}, which no request has")]
+    Stray(u64),
+    #[error("a reply has the offset {got}, its request {at}")]
+    Offset { got: u64, at: u64 },
+    #[error("a reply has contents that its request did not ask for")]
+    Unasked,
+}

@@ -1,6 +1,7 @@
 //! Sending: messages of many requests, encrypted where that is agreed, one at a time at the kernel.
 
 use super::{Link, SEND};
+use crate::connections::Carrier as _;
 use block::Op;
 use uring::{Job, Message, Part};
 
@@ -34,7 +35,7 @@ impl Link {
     }
 
     pub(super) fn send(&mut self) {
-        if self.sending || self.lost || !self.seal() {
+        if self.sending || self.is_lost() || !self.seal() {
             return;
         }
         let Outgoing { message, requests } = match &self.tls {

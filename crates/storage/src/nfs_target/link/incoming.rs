@@ -9,10 +9,14 @@ use nfs::record::{MARK_BYTES, Mark, RecordError};
 use nfs::rpc::{self, CallOutcome};
 use nfs::xdr::filling;
 use nfs::{Procedure, Reader, Reply, Stable, Status, Verifier, XdrError};
+use std::sync::Arc;
 use uring::Job;
 
+/// How a call failed, and why, where the fault alone does not say it.
+pub(super) type Failed = (Fault, Option<Arc<str>>);
+
 /// The reply to a call.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(super) enum Answer {
     /// `len` bytes were read; with `eof` the file ends after them.
     Read { len: u32, eof: bool },
@@ -21,7 +25,7 @@ pub(super) enum Answer {
     /// What was written is durable, if this instance of the server wrote all of it.
     Committed(Verifier),
     /// It failed.
-    Failed(Fault),
+    Failed(Fault, Option<Arc<str>>),
     /// The server wants to be asked again later.
     Later,
 }
@@ -47,20 +51,21 @@ impl Data {
 /// what follows it.
 const DISCARD_LEAST: u32 = 32 << 10;
 
-/// The stream is out of step: its contents are not a reply to a call of ours.
-#[derive(Debug)]
-struct Broken;
-
-impl From<RecordError> for Broken {
-    fn from(_: RecordError) -> Broken {
-        Broken
-    }
-}
-
-impl From<XdrError> for Broken {
-    fn from(_: XdrError) -> Broken {
-        Broken
-    }
+/// How a server broke the protocol. The stream is out of step from there on.
+#[derive(Debug, thiserror::Error)]
+enum Broken {
+    #[error(transparent)]
+    Record(#[from] RecordError),
+    #[error(transparent)]
+    Xdr(#[from] XdrError),
+    #[error("a reply has the number {0:#010x}, which no call has")]
+    Stray(u32),
+    #[error("a {call} of {asked} bytes was answered with {got}")]
+    More { call: &'static str, asked: u32, got: u32 },
+    #[error("a READ's reply says that it has {count} bytes, and has {len}")]
+    Count { count: u32, len: u32 },
+    #[error("a READ's reply is longer than its record")]
+    RecordEnd,
 }
 
 /// A parsed reply, without references to the buffer: its call, its meaning, the length of its head,
@@ -91,7 +96,7 @@ impl Link {
             match step {
                 Ok(true) => {}
                 Ok(false) => return,
-                Err(Broken) => return self.lose(),
+                Err(broken) => return self.lose(format!("the server broke the protocol: {broken}")),
             }
         }
     }
@@ -111,7 +116,7 @@ impl Link {
             let record = &bytes[MARK_BYTES as usize..];
             let record = &record[..record.len().min(mark.len as usize)];
             match self.parse(record) {
-                Err(XdrError::Short)
+                Err(Broken::Xdr(XdrError::Short))
                     if record.len() < mark.len as usize && record.len() < HEAD_BYTES_MAX as usize / 2 =>
                 {
                     Ok(Found::More)
@@ -124,10 +129,10 @@ impl Link {
             Found::Fragments => return self.join(now),
             Found::Whole(head, len) => (head, len),
         };
-        self.skip = len.checked_sub(head.taken + head.data).ok_or(Broken)?;
+        self.skip = len.checked_sub(head.taken + head.data).ok_or(Broken::RecordEnd)?;
         self.inbox.consume(MARK_BYTES + head.taken);
         if head.data > 0 {
-            let to = self.in_flight.get(head.slot as usize).ok_or(Broken)?.asked.done;
+            let to = self.in_flight[head.slot as usize].asked.done;
             self.data = Some(Data { slot: head.slot, to, left: head.data, answer: head.answer });
         } else {
             self.answer(now, head.slot, head.answer);
@@ -136,46 +141,56 @@ impl Link {
     }
 
     /// Parses the head of a reply, as far as it matters.
-    fn parse(&self, record: &[u8]) -> Result<Head, XdrError> {
+    fn parse(&self, record: &[u8]) -> Result<Head, Broken> {
         let mut reader = Reader::new(record);
         let (xid, outcome) = rpc::read_reply(&mut reader)?;
         let slot = xid as usize % SLOTS;
-        let stray = XdrError::NoSuch { what: "call of ours", got: xid };
-        let in_flight = self.in_flight.get(slot).ok_or(stray)?;
-        if in_flight.xid != xid || !in_flight.sent {
-            return Err(stray);
-        }
+        let known = self.in_flight.get(slot).filter(|in_flight| in_flight.xid == xid && in_flight.sent);
+        let in_flight = known.ok_or(Broken::Stray(xid))?;
         let procedure = match &in_flight.asked.pending.request.op {
             Op::Read => Procedure::Read,
             Op::Write(_) => Procedure::Write,
             _ => Procedure::Commit,
         };
-        let (mut answer, mut data) = (Answer::Failed(Fault::Io), 0);
-        if outcome == CallOutcome::Success {
-            answer = match Reply::read(procedure, &mut reader)? {
-                Reply::Read(_, Ok(done)) => {
-                    if done.len > in_flight.step || done.count != done.len {
-                        return Err(XdrError::TooLong { what: "data", most: in_flight.step, got: done.len });
-                    }
-                    data = done.len;
-                    Answer::Read { len: done.len, eof: done.eof }
-                }
-                Reply::Write(_, Ok(written)) => {
-                    if written.count > in_flight.step {
-                        return Err(XdrError::TooLong { what: "count", most: in_flight.step, got: written.count });
-                    }
-                    Answer::Wrote { count: written.count, stable: written.stable, verifier: written.verifier }
-                }
-                Reply::Commit(_, Ok(verifier)) => Answer::Committed(verifier),
-                Reply::Read(_, Err(status)) | Reply::Write(_, Err(status)) | Reply::Commit(_, Err(status)) => {
-                    failed(status)
-                }
-                _ => Answer::Failed(Fault::Io),
-            };
-        } else if matches!(outcome, CallOutcome::AuthError(_)) {
-            answer = Answer::Failed(Fault::Denied);
-        }
+        let (answer, data) = match outcome {
+            CallOutcome::Success => Link::parse_results(procedure, in_flight.step, &mut reader)?,
+            CallOutcome::AuthError(_) => (Answer::Failed(Fault::Denied, None), 0),
+            other => (Answer::Failed(Fault::Io, Some(format!("the call failed: {other}").into())), 0),
+        };
         Ok(Head { slot: slot as u32, answer, taken: reader.taken() as u32, data })
+    }
+
+    /// Parses the results of a call that asked for `step` bytes: the answer, and how many bytes of
+    /// data follow.
+    fn parse_results(procedure: Procedure, step: u32, reader: &mut Reader<'_>) -> Result<(Answer, u32), Broken> {
+        let answer = match Reply::read(procedure, reader) {
+            // The rest of the record is skipped.
+            Err(error @ XdrError::Status(_)) => {
+                Answer::Failed(Fault::Io, Some(format!("the server failed: {error}").into()))
+            }
+            Err(error) => return Err(error.into()),
+            Ok(Reply::Read(_, Ok(done))) => {
+                if done.count != done.len {
+                    return Err(Broken::Count { count: done.count, len: done.len });
+                }
+                if done.len > step {
+                    return Err(Broken::More { call: "READ", asked: step, got: done.len });
+                }
+                return Ok((Answer::Read { len: done.len, eof: done.eof }, done.len));
+            }
+            Ok(Reply::Write(_, Ok(written))) => {
+                if written.count > step {
+                    return Err(Broken::More { call: "WRITE", asked: step, got: written.count });
+                }
+                Answer::Wrote { count: written.count, stable: written.stable, verifier: written.verifier }
+            }
+            Ok(Reply::Commit(_, Ok(verifier))) => Answer::Committed(verifier),
+            Ok(Reply::Read(_, Err(status)) | Reply::Write(_, Err(status)) | Reply::Commit(_, Err(status))) => {
+                failed(status)
+            }
+            Ok(_) => Answer::Failed(Fault::Io, None),
+        };
+        Ok((answer, 0))
     }
 
     /// Reassembles a reply of several fragments; false if it is incomplete.
@@ -194,8 +209,8 @@ impl Link {
         self.joiner = joiner;
         let Some(record) = record else { return Ok(false) };
         let Head { slot, answer, taken, data } = self.parse(&record)?;
-        let data = record.get(taken as usize..(taken + data) as usize).ok_or(Broken)?;
-        let in_flight = self.in_flight.get_mut(slot as usize).ok_or(Broken)?;
+        let data = record.get(taken as usize..(taken + data) as usize).ok_or(Broken::RecordEnd)?;
+        let in_flight = &mut self.in_flight[slot as usize];
         let to = in_flight.asked.done as usize;
         if let Some(buf) = &mut in_flight.asked.buf {
             self.io.with_mut(buf, |bytes| bytes[to..to + data.len()].copy_from_slice(data));
@@ -247,7 +262,7 @@ impl Link {
 }
 
 fn failed(status: Status) -> Answer {
-    Answer::Failed(match status {
+    let fault = match status {
         Status::Jukebox => return Answer::Later,
         Status::NoSpace | Status::Quota | Status::TooBig => Fault::NoSpace,
         Status::ReadOnly => Fault::ReadOnly,
@@ -256,7 +271,14 @@ fn failed(status: Status) -> Answer {
         Status::Invalid | Status::IsDirectory => Fault::Invalid,
         Status::NotSupported => Fault::Unsupported,
         _ => Fault::Io,
-    })
+    };
+    let is_told = matches!(
+        status,
+        Status::NoSpace | Status::ReadOnly | Status::Access | Status::NotOwner | Status::NotSupported | Status::Io
+    );
+    // What the fault does not say already.
+    let why = (!is_told).then(|| format!("the server refused: {status} (NFS status {})", status.number()).into());
+    Answer::Failed(fault, why)
 }
 
 const _: () = {

@@ -1,6 +1,7 @@
 //! Sending: messages of many calls, one at a time at the kernel.
 
 use super::{Asked, Link, SEND, SLOTS};
+use crate::connections::Carrier as _;
 use block::{Buf, Op};
 use nfs::record;
 use nfs::rpc::{self, CallHead};
@@ -94,7 +95,7 @@ impl Link {
     }
 
     pub(super) fn send(&mut self) {
-        if self.sending || self.lost || self.next.is_empty() {
+        if self.sending || self.is_lost() || self.next.is_empty() {
             return;
         }
         let Outgoing { message, calls } = std::mem::replace(&mut self.next, std::mem::take(&mut self.spare));
