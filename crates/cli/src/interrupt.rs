@@ -1,27 +1,52 @@
-//! Ctrl-C and SIGTERM: the first one requests a clean stop, the second one stops at once.
+//! Ctrl-C and SIGTERM: the first one requests a clean stop, the second one stops at once. A command
+//! that can end without waiting for its storage and still report takes the second one as that wish;
+//! then the third one stops at once.
 //!
-//! timeout(1) sends its signal twice, to the process and to its group. So a second signal counts
-//! only if it comes later than a user could have noticed that the first one had no effect.
+//! timeout(1) sends its signal twice, to the process and to its group. So a signal that follows
+//! another one counts only if it comes later than a user could have noticed that the other one had
+//! no effect.
 
 use crate::terminal;
 use anyhow::{Context as _, Result};
-use block::Span;
+use block::{Span, Time};
 use std::io::IsTerminal;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use uring::Clock;
 
-/// A signal that follows the first one within this time is a duplicate.
+/// A signal that follows another one within this time is a duplicate.
 const TWICE: Span = Span::from_millis(300);
 
 /// Whether a stop was requested.
 #[derive(Clone, Debug, Default)]
-pub struct Stop(Arc<(AtomicBool, Mutex<()>, Condvar)>);
+pub struct Stop(Arc<Asked>);
+
+#[derive(Debug, Default)]
+struct Asked {
+    asked: AtomicBool,
+    /// A second signal came that the command heeds.
+    insisted: AtomicBool,
+    /// The command heeds a second signal.
+    heeds: AtomicBool,
+    waiting: Mutex<()>,
+    changed: Condvar,
+}
 
 impl Stop {
     /// Whether a stop was requested.
     pub fn is_asked(&self) -> bool {
-        self.0.0.load(Ordering::Acquire)
+        self.0.asked.load(Ordering::Acquire)
+    }
+
+    /// From now on the command asks for [`Stop::is_insisted_on`], and a second signal does not end
+    /// the program.
+    pub fn let_insist(&self) {
+        self.0.heeds.store(true, Ordering::Release);
+    }
+
+    /// Whether a second signal came: the command is to end without waiting for its storage.
+    pub fn is_insisted_on(&self) -> bool {
+        self.0.insisted.load(Ordering::Acquire)
     }
 
     /// [`Stop::is_asked`] as a function that can be passed on.
@@ -32,17 +57,20 @@ impl Stop {
 
     /// Waits until a stop is requested.
     pub fn wait(&self) {
-        let mut guard = self.0.1.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut guard = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
         while !self.is_asked() {
-            guard = self.0.2.wait(guard).unwrap_or_else(PoisonError::into_inner);
+            guard = self.0.changed.wait(guard).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    fn ask(&self) -> bool {
-        let asked_before = self.0.0.swap(true, Ordering::AcqRel);
-        let _guard = self.0.1.lock().unwrap_or_else(PoisonError::into_inner);
-        self.0.2.notify_all();
-        asked_before
+    /// Takes a signal; returns whether the program is to end at once.
+    fn take_signal(&self) -> bool {
+        if self.0.asked.swap(true, Ordering::AcqRel) {
+            return !self.0.heeds.load(Ordering::Acquire) || self.0.insisted.swap(true, Ordering::AcqRel);
+        }
+        let _guard = self.0.waiting.lock().unwrap_or_else(PoisonError::into_inner);
+        self.0.changed.notify_all();
+        false
     }
 }
 
@@ -58,12 +86,15 @@ pub fn watch() -> Result<Stop> {
     let stop = Stop::default();
     let seen = stop.clone();
     let clock = Clock::new();
-    let mut first = None;
+    let mut last: Option<Time> = None;
     ctrlc::set_handler(move || {
         let now = clock.now();
-        let since = now.since(*first.get_or_insert(now));
-        if seen.ask() && since > TWICE {
-            // On the second signal only the terminal is restored.
+        if last.is_some_and(|last| now.since(last) <= TWICE) {
+            return;
+        }
+        last = Some(now);
+        if seen.take_signal() {
+            // Only the terminal is restored.
             if std::io::stdout().is_terminal() {
                 terminal::print(report::live::SHOW_CURSOR);
             } else if std::io::stderr().is_terminal() {

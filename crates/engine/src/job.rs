@@ -18,6 +18,7 @@ mod fill;
 mod flow;
 mod header;
 mod logs;
+mod patience;
 mod placement;
 mod places;
 mod prepare;

@@ -161,6 +161,7 @@ fn play(invocation: &Invocation, storage: &Storage<'_>, memory: &Memory, reports
             };
             let keeping = kept::Keeping { begun: &begun, specs: &specs, kept: &mut kept };
             let mut status = Status::new(stop.clone(), flags, reports, keeping);
+            stop.let_insist();
             let played = engine::job::play(&specs, &settings, &mut status, begun.clone());
             status.finish()?;
             played

@@ -2,6 +2,7 @@
 //! the signal to stop.
 
 use super::flow::Flows;
+use super::patience::GRACE;
 use block::{Span, Time};
 use stats::job::JobOutcome;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering::Relaxed};
@@ -14,6 +15,8 @@ pub(crate) struct Board {
     start: Time,
     jobs: Vec<Entry>,
     stop: AtomicBool,
+    /// Jobs end without waiting for what is outstanding.
+    given_up: AtomicBool,
     /// Incremented whenever workers have something to react to, so that they check a single number.
     signals: AtomicU32,
     /// Number of requests for interim results so far.
@@ -32,10 +35,37 @@ struct Entry {
     /// Its start in nanoseconds after the start of the run, plus one; 0 while it waits.
     began: AtomicU64,
     ended: AtomicBool,
+    /// When its runtime is over; `u64::MAX` without one.
+    runtime_end: AtomicU64,
+    /// When the oldest of the requests was made that keep it from ending; 0 if none does.
+    oldest: AtomicU64,
     /// When it last published its progress.
     told: AtomicU64,
     counts: [[AtomicU64; 2]; 3],
     in_flight: AtomicU32,
+}
+
+/// Requests that keep jobs from ending.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Outstanding {
+    pub(crate) requests: u32,
+    /// When the oldest of them was made.
+    pub(crate) since: Time,
+}
+
+impl Entry {
+    fn outstanding(&self, now: Time) -> Option<Outstanding> {
+        if self.began.load(Relaxed) == 0 || self.ended.load(Relaxed) {
+            return None;
+        }
+        let (oldest, told) = (self.oldest.load(Relaxed), Time::from_nanos(self.told.load(Relaxed)));
+        if oldest > 0 {
+            return Some(Outstanding { requests: self.in_flight.load(Relaxed), since: Time::from_nanos(oldest) });
+        }
+        // A worker that publishes nothing is in a system call, and that is its request.
+        let is_over = self.stopped.load(Relaxed) || now.as_nanos() >= self.runtime_end.load(Relaxed);
+        (is_over && now >= told + GRACE).then_some(Outstanding { requests: 1, since: told })
+    }
 }
 
 /// Progress of one job.
@@ -68,6 +98,8 @@ impl Board {
             shown: Mutex::default(),
             began: AtomicU64::new(0),
             ended: AtomicBool::new(false),
+            runtime_end: AtomicU64::new(u64::MAX),
+            oldest: AtomicU64::new(0),
             told: AtomicU64::new(0),
             counts: Default::default(),
             in_flight: AtomicU32::new(0),
@@ -76,6 +108,7 @@ impl Board {
             start,
             jobs: specs.iter().enumerate().map(entry).collect(),
             stop: AtomicBool::new(false),
+            given_up: AtomicBool::new(false),
             signals: AtomicU32::new(0),
             asked: AtomicU32::new(0),
             wakers: Mutex::default(),
@@ -107,6 +140,35 @@ impl Board {
     pub(crate) fn stop(&self) {
         self.stop.store(true, Relaxed);
         self.stop_those(|_| true);
+    }
+
+    /// Tells all jobs to end without waiting for what is outstanding.
+    pub(crate) fn give_up(&self) {
+        self.given_up.store(true, Relaxed);
+        self.stop();
+        self.wake_all();
+    }
+
+    /// Whether jobs are to end without waiting for what is outstanding.
+    pub(crate) fn is_given_up(&self) -> bool {
+        self.given_up.load(Relaxed)
+    }
+
+    /// A job's load has completed. The flush that may follow can be long, and is not waited for as
+    /// an answer that is late.
+    pub(crate) fn loaded(&self, job: usize) {
+        self.jobs[job].runtime_end.store(u64::MAX, Relaxed);
+    }
+
+    /// Publishes when the oldest of the requests was made that keep a job from ending.
+    pub(crate) fn await_since(&self, job: usize, oldest: Option<Time>) {
+        self.jobs[job].oldest.store(oldest.map_or(0, Time::as_nanos), Relaxed);
+    }
+
+    /// The requests that keep jobs from ending; `None` if there are none.
+    pub(crate) fn outstanding(&self, now: Time) -> Option<Outstanding> {
+        let found = self.jobs.iter().filter_map(|entry| entry.outstanding(now));
+        found.reduce(|all, one| Outstanding { requests: all.requests + one.requests, since: all.since.min(one.since) })
     }
 
     /// Whether this job is to end.
@@ -160,8 +222,9 @@ impl Board {
     }
 
     /// Marks a job as begun.
-    pub(crate) fn begin(&self, job: usize, now: Time) {
+    pub(crate) fn begin(&self, job: usize, now: Time, runtime_end: Option<Time>) {
         self.flows.join(job);
+        self.jobs[job].runtime_end.store(runtime_end.map_or(u64::MAX, Time::as_nanos), Relaxed);
         self.jobs[job].began.store(now.since(self.start).as_nanos() + 1, Relaxed);
     }
 

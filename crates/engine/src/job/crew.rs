@@ -76,7 +76,12 @@ fn run_all(io: &Io, runners: &mut [Runner], board: &Board, before: &Usage, near:
     let (mut heeded, mut shown) = (0, 0);
     let mut visit = io.now() + VISIT;
     drive(&mut io, runners, |now, runners: &mut [Runner]| {
-        if heed(board, runners, now, &mut heeded) && board.asked() != shown {
+        let has_news = heed(board, runners, now, &mut heeded);
+        if has_news && board.is_given_up() {
+            runners.iter_mut().for_each(|runner| runner.give_up(now));
+            // What follows may hang in the kernel, too.
+            show(runners, board, before, now);
+        } else if has_news && board.asked() != shown {
             shown = board.asked();
             show(runners, board, before, now);
         }

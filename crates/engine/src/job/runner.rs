@@ -171,6 +171,8 @@ struct Times {
     runtime_end: Option<Time>,
     /// The end of loading; also the end of measuring, unless data is checked.
     loaded: Option<Time>,
+    /// Since when no more requests of the load are made, as the job is to end.
+    ending_from: Option<Time>,
     end: Time,
 }
 
@@ -259,6 +261,7 @@ impl Runner {
             return;
         }
         self.interrupted = true;
+        self.times.ending_from.get_or_insert(now);
         match self.stage {
             Stage::Waiting => {
                 self.times.measured_from = now;
@@ -306,6 +309,7 @@ impl Runner {
     fn drain(&mut self, after: After, now: Time) {
         if matches!(self.stage, Stage::Loading) && after != After::Backlog {
             self.times.loaded = Some(now);
+            self.times.ending_from = Some(now).filter(|_| after != After::Pass);
         }
         self.stage = Stage::Draining;
         self.after = after;

@@ -1,6 +1,6 @@
 //! A job's requests in flight, by tag.
 
-use block::{Span, Time};
+use block::{Span, Ticket, Time};
 use stats::Ended;
 use workload::job::Direction;
 
@@ -28,6 +28,8 @@ pub(crate) struct Slot {
     pub(crate) handed: Time,
     /// A write's number in its job, or the number expected by a check; 0 for none.
     pub(crate) generation: u64,
+    /// The target's name for it.
+    pub(crate) ticket: Ticket,
 }
 
 impl Slot {
@@ -96,6 +98,29 @@ impl Slots {
     #[inline]
     pub(crate) fn fresh(&self) -> usize {
         self.fresh.len()
+    }
+
+    /// When the oldest request in flight was made.
+    pub(crate) fn oldest(&self) -> Option<Time> {
+        self.places.iter().flatten().map(|slot| slot.made).min()
+    }
+
+    /// Removes all requests in flight.
+    pub(crate) fn give_up(&mut self) -> Vec<Slot> {
+        std::mem::take(self).places.into_iter().flatten().collect()
+    }
+
+    /// The tickets of the requests in flight.
+    pub(crate) fn tickets(&self) -> Vec<Ticket> {
+        self.places.iter().flatten().map(|slot| slot.ticket).collect()
+    }
+
+    /// Notes a request's ticket.
+    #[inline]
+    pub(crate) fn took(&mut self, tag: u64, ticket: Ticket) {
+        if let Some(slot) = &mut self.places[tag as usize] {
+            slot.ticket = ticket;
+        }
     }
 
     /// Number of requests in flight.

@@ -4,6 +4,7 @@ use super::board::{Board, JobProgress};
 use super::course::{self, Crews};
 use super::crew;
 use super::disks::Disks;
+use super::patience::Patience;
 use super::placement::Near;
 use super::prepare::{OpenError, SetupError, prepare, prepare_late};
 use super::prepared::Prepared;
@@ -15,6 +16,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::thread::JoinHandle;
 use std::time::Duration;
 use uring::Clock;
 use workload::job::{Ends, EngineKind, JobPlace, JobSpec};
@@ -79,6 +81,15 @@ pub trait Watch {
     /// The job cannot run, in one line; the others do.
     fn complete(&mut self, _job: usize, _done: &[JobOutcome]) -> Result<Option<JobSpec>, String> {
         Ok(None)
+    }
+
+    /// Says that requests keep jobs from ending.
+    fn waiting(&mut self, _line: &str) {}
+
+    /// Whether to end without waiting for what is outstanding, which then counts as unanswered.
+    /// Asked about ten times a second.
+    fn wants_end(&mut self) -> bool {
+        false
     }
 
     /// Whether to stop. Asked about ten times a second, and for each MiB that is laid out.
@@ -171,7 +182,7 @@ fn run_stage(
     let mut outcomes: Vec<Option<JobOutcome>> = (0..jobs.len()).map(|_| None).collect();
     let (report, reports) = channel();
     let crews = assign(jobs, settings);
-    let mut running = crews.len();
+    let (mut running, mut patience) = (crews.len(), Patience::default());
     let threads = start_crews(crews, board, began, &report);
     drop(report);
     let mut news = began + settings.progress_every;
@@ -190,6 +201,9 @@ fn run_stage(
         if !board.is_stopped() && watch.wants_stop() {
             board.stop();
         }
+        if patience.look(board, watch, clock.now()) {
+            break;
+        }
         interim.look(watch);
         board.wake_all();
         if clock.now() >= news {
@@ -197,19 +211,35 @@ fn run_stage(
             watch.progress(clock.now().since(board.start()), &board.progress());
         }
     }
-    threads.into_iter().flatten().for_each(|thread| {
-        // A worker that panicked has printed why; its jobs are reported as failed below.
-        let _ = thread.join();
-    });
+    join(threads, board);
     removed.iter().filter(|path| path.is_file()).for_each(|path| {
         let _ = std::fs::remove_file(path);
     });
     let used = disks.since(clock.now());
-    let lost = || JobOutcome {
-        error: Some(JobError { number: 5, text: "its thread ended early".into() }),
-        ..Default::default()
+    let shown = board.shown().into_iter().skip(first);
+    let ended = outcomes.into_iter().zip(shown).map(|(outcome, shown)| outcome.unwrap_or_else(|| lost(board, shown)));
+    ended.map(|outcome| JobOutcome { disks: used.clone(), ..outcome }).collect()
+}
+
+/// Waits for workers to end. One that the kernel does not let go ends with the program.
+fn join(threads: Vec<Option<JoinHandle<()>>>, board: &Board) {
+    for thread in threads.into_iter().flatten() {
+        if !board.is_given_up() || thread.is_finished() {
+            // A worker that panicked has printed why; its jobs are reported as failed.
+            let _ = thread.join();
+        }
+    }
+}
+
+/// The outcome of a job whose worker gave none; `shown` is what it last published.
+fn lost(board: &Board, shown: Option<JobOutcome>) -> JobOutcome {
+    let text = match board.is_given_up() {
+        true => "a request was not answered when the run was ended, and the kernel did not let go of it",
+        false => "its thread ended early",
     };
-    outcomes.into_iter().map(|outcome| JobOutcome { disks: used.clone(), ..outcome.unwrap_or_else(lost) }).collect()
+    let error = Some(JobError { number: 5, text: text.into() });
+    let outcome = shown.unwrap_or_default();
+    JobOutcome { error: outcome.error.clone().or(error), interrupted: board.is_given_up(), ..outcome }
 }
 
 /// Collects interim results: asks the workers, and passes them on after the time they need to
@@ -256,7 +286,7 @@ fn start_crews(
     board: &Arc<Board>,
     began: Time,
     report: &Sender<Ended>,
-) -> Vec<Option<std::thread::JoinHandle<()>>> {
+) -> Vec<Option<JoinHandle<()>>> {
     // Several workers on the same processor would disturb each other.
     let near = if let [crew] = &crews[..] { crew::nearest(crew) } else { None };
     crews.into_iter().map(|crew| start_crew(crew, near.clone(), board, began, report)).collect()
@@ -268,7 +298,7 @@ fn start_crew(
     board: &Arc<Board>,
     began: Time,
     report: &Sender<Ended>,
-) -> Option<std::thread::JoinHandle<()>> {
+) -> Option<JoinHandle<()>> {
     let (board, outbox) = (Arc::clone(board), report.clone());
     let name = crew.first().map_or_else(String::new, |job| format!("load-{}", job.index));
     let work = move || {

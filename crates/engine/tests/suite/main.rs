@@ -4,4 +4,5 @@
 mod conductor;
 mod jobs;
 mod same_load;
+mod unanswered;
 mod worker;

@@ -109,6 +109,8 @@ pub enum ErrorKind {
     NoMemory,
     /// The target disappeared (ENODEV, a closed connection).
     Gone,
+    /// No answer had come when the run was ended by hand (ETIMEDOUT).
+    Unanswered,
     /// Data did not verify.
     Verify,
 }
@@ -365,7 +367,7 @@ impl Errors {
 
 impl ErrorKind {
     /// All kinds.
-    pub const ALL: [ErrorKind; 10] = [
+    pub const ALL: [ErrorKind; 11] = [
         ErrorKind::Io,
         ErrorKind::NoSpace,
         ErrorKind::Short,
@@ -375,6 +377,7 @@ impl ErrorKind {
         ErrorKind::Unsupported,
         ErrorKind::NoMemory,
         ErrorKind::Gone,
+        ErrorKind::Unanswered,
         ErrorKind::Verify,
     ];
 
@@ -390,6 +393,7 @@ impl ErrorKind {
             ErrorKind::Unsupported => "unsupported",
             ErrorKind::NoMemory => "no_memory",
             ErrorKind::Gone => "gone",
+            ErrorKind::Unanswered => "unanswered",
             ErrorKind::Verify => "verify",
         }
     }

@@ -327,6 +327,15 @@ impl Watch for Status<'_, '_> {
         recording::complete(self.reports.invocation(), job, done)
     }
 
+    fn waiting(&mut self, line: &str) {
+        self.live.clear();
+        terminal::complain(line);
+    }
+
+    fn wants_end(&mut self) -> bool {
+        self.stop.is_insisted_on()
+    }
+
     fn wants_stop(&mut self) -> bool {
         self.stop.is_asked() || self.lost.is_some()
     }

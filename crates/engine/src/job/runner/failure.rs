@@ -1,13 +1,18 @@
-//! Failed requests: counted, and told in words where they end the job.
+//! Failed requests, and those that nobody answers: counted, and told in words where they end the
+//! job.
 
 use super::{After, Runner, Stage};
+use crate::job::context::Context;
+use crate::job::patience::GRACE;
 use crate::job::slots::{Purpose, Slot};
 use block::{Fault, Time};
 use stats::Tape;
-use stats::job::ErrorKind;
+use stats::job::{ErrorKind, JobError};
 use std::sync::Arc;
 use workload::job::Direction;
 
+/// ETIMEDOUT.
+const TIMED_OUT: i32 = 110;
 /// Limit on the reasons that a job's notes have.
 const REASONS_MAX: usize = 16;
 
@@ -37,14 +42,55 @@ impl Runner {
         }
         self.errors.count(kind, Some(number));
         why.iter().for_each(|why| self.note_reason(why));
-        let class = if slot.purpose == Purpose::Flush { Tape::FLUSH } else { slot.direction as usize };
-        self.tape.failed(class, kind == ErrorKind::Short);
+        self.tape.failed(class_of(slot), kind == ErrorKind::Short);
         if let (Direction::Write | Direction::Trim, Some(checker)) = (slot.direction, &mut self.checker) {
             checker.forget(slot.generation);
         }
         if !self.spec.forgive.after(slot.direction, number) {
             let text = self.told(slot, kind, failed_at, why.as_deref());
             self.fail(number, text, now);
+        }
+    }
+
+    /// Ends the job at once. Requests in flight count as unanswered: what nobody answered must not
+    /// be missing in the report.
+    pub(crate) fn give_up(&mut self, now: Time) {
+        self.stop(now);
+        if self.stage == Stage::Ended {
+            return;
+        }
+        let oldest = self.slots.oldest();
+        let unanswered = self.slots.give_up();
+        for slot in &unanswered {
+            self.errors.count(ErrorKind::Unanswered, Some(TIMED_OUT));
+            self.tape.failed(class_of(slot), false);
+            if let (Direction::Write | Direction::Trim, Some(checker)) = (slot.direction, &mut self.checker) {
+                checker.forget(slot.generation);
+            }
+        }
+        if let Some(oldest) = oldest {
+            let (count, longest) = (unanswered.len(), now.since(oldest));
+            let noun = if count == 1 { "request was" } else { "requests were" };
+            let text = format!("{count} {noun} not answered when the run was ended, the oldest after {longest}");
+            self.notes.push(text.clone());
+            self.error.get_or_insert(JobError { number: TIMED_OUT, text });
+        }
+        self.conclude(now);
+    }
+
+    /// Once requests have kept the job from ending for some time: tells the watching thread, and
+    /// cancels what a server may want to be asked again for ever.
+    pub(super) fn watch_end(&mut self, now: Time) {
+        let ends = match self.stage {
+            Stage::Draining => matches!(self.after, After::End | After::Failure),
+            Stage::Settling | Stage::Checking | Stage::Flushing => self.interrupted,
+            Stage::Waiting | Stage::Loading | Stage::Ended => false,
+        };
+        let since = self.times.ending_from.filter(|since| ends && now >= *since + GRACE);
+        let oldest = since.and_then(|_| self.slots.oldest());
+        self.board.await_since(self.index, oldest);
+        if oldest.is_some() && self.paths.is_empty() && matches!(self.context, Context::Wall(_)) {
+            self.slots.tickets().into_iter().for_each(|ticket| self.target.cancel(now, ticket));
         }
     }
 
@@ -68,6 +114,10 @@ impl Runner {
         let advice = advice_on(kind, &file, is_local);
         format!("{file}: {what}: {}{place}{advice}", why.unwrap_or(words_of(kind, slot.purpose)))
     }
+}
+
+fn class_of(slot: &Slot) -> usize {
+    if slot.purpose == Purpose::Flush { Tape::FLUSH } else { slot.direction as usize }
 }
 
 fn kind_of(fault: Fault, beyond_end: bool) -> (ErrorKind, i32) {
@@ -97,6 +147,7 @@ fn words_of(kind: ErrorKind, purpose: Purpose) -> &'static str {
         ErrorKind::Unsupported => "it cannot do this (EOPNOTSUPP)",
         ErrorKind::NoMemory => "no memory for it (ENOMEM)",
         ErrorKind::Gone => "the storage went away; whether the request took effect is unknown",
+        ErrorKind::Unanswered => "no answer (ETIMEDOUT)",
         ErrorKind::Verify => "the data is not what was written",
     }
 }

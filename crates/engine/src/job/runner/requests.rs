@@ -3,13 +3,15 @@
 use super::failure::Failure;
 use super::{After, HeldBack, Runner, Stage};
 use crate::job::slots::{Purpose, Slot};
-use block::{Actor as _, Buf, Completion, ObjectId, Op, Request, Span, Submitted, Time};
+use block::{Actor as _, Buf, Completion, ObjectId, Op, Request, Span, Submitted, Ticket, Time};
 use stats::Tape;
 use stats::job::{Asked, AskedRow, ErrorKind, Mismatch};
 use workload::job::{Direction, JobDraft, JobNext, JobPlace, WriteSync};
 
 /// ETIMEDOUT, as fio reports a request that exceeded its maximum latency.
 const TOO_SLOW: i32 = 110;
+/// The ticket of a request that the target has not taken.
+const NO_TICKET: Ticket = Ticket(u64::MAX);
 /// EILSEQ, as fio reports data that does not verify.
 const WRONG_DATA: i32 = 84;
 
@@ -292,7 +294,8 @@ impl Runner {
             },
         };
         let purpose = Purpose::Load;
-        let slot = Slot { purpose, direction, file, at, len, due, made: now, handed: now, generation };
+        let ticket = NO_TICKET;
+        let slot = Slot { purpose, direction, file, at, len, due, made: now, handed: now, generation, ticket };
         self.depths.count(self.slots.in_flight() + 1, 1);
         if !self.submit(now, slot, op) {
             self.held = Some(draft);
@@ -339,7 +342,10 @@ impl Runner {
         let object = ObjectId(slot.file);
         let request = Request { tag, object, at: slot.at, len, op, fua, due: slot.due };
         match self.target.submit(now, request) {
-            Submitted::Taken(_) => true,
+            Submitted::Taken(ticket) => {
+                self.slots.took(tag, ticket);
+                true
+            }
             Submitted::Full(request) => {
                 self.slots.undo(tag);
                 if let Op::Write(buf) = request.op {
@@ -376,6 +382,7 @@ impl Runner {
             made: now,
             handed: now,
             generation: u64::from(!whole),
+            ticket: NO_TICKET,
         };
         let taken = self.submit(now, slot, Op::Flush);
         if taken && self.spec.logs.asked && self.stage != Stage::Settling {
@@ -411,6 +418,7 @@ impl Runner {
                 made: now,
                 handed: now,
                 generation: written.generation,
+                ticket: NO_TICKET,
             };
             self.depths.count(in_flight + 1, 1);
             let op = if direction == Direction::Trim { Op::Trim } else { Op::Read };

@@ -50,7 +50,7 @@ impl Runner {
         self.tape.punctuality.scheduled = recorded || self.spec.pacing.rate.iter().any(|(_, rate)| rate.is_some());
         self.stage = Stage::Loading;
         self.measure_from(now);
-        self.board.begin(self.index, now);
+        self.board.begin(self.index, now, self.times.runtime_end);
         if self.spec.layout.only {
             self.drain(After::Failure, now);
         } else if self.spec.verify.as_ref().is_some_and(|verify| verify.only)
@@ -103,6 +103,7 @@ impl Runner {
         }
         if self.tape.roll(now) || self.board.is_progress_due(self.index, now) {
             self.board.tell(self.index, now, self.counts(), self.slots.in_flight());
+            self.watch_end(now);
         }
         if self.stage != Stage::Loading {
             return;
@@ -215,6 +216,9 @@ impl Runner {
     }
 
     fn drained(&mut self, now: Time) {
+        if self.after == After::End {
+            self.board.loaded(self.index);
+        }
         let reads_back = self.spec.verify.as_ref().is_some_and(|verify| verify.reads_back || verify.only);
         let checks = reads_back && self.after != After::Failure && self.spec.reach.mix.has(Direction::Write);
         match self.after {
@@ -299,11 +303,16 @@ impl Runner {
     }
 
     fn end_job(&mut self, now: Time) {
-        self.times.end = now;
         let (after, _) = self.carry_out(self.spec.commands.after.clone(), now);
         if let Err(text) = after {
             self.error.get_or_insert(stats::job::JobError { number: BAD_COMMAND, text });
         }
+        self.conclude(now);
+    }
+
+    /// Ends the job, and tells the others that it has ended.
+    pub(super) fn conclude(&mut self, now: Time) {
+        self.times.end = now;
         self.stage = Stage::Ended;
         let never = if self.interrupted || self.times.runtime_end.is_some() || self.error.is_some() {
             // What is due exactly at the end does not belong to the run.
