@@ -22,6 +22,9 @@ use block::{Completion, Span, Time};
 use std::ops::{Index, IndexMut};
 use track::{Running, Times};
 
+/// A last second with less load than this is no second of its own, but joined to the one before.
+const LOADED_LEAST: Span = Span::from_millis(100);
+
 /// A request that succeeded.
 #[derive(Clone, Copy, Debug)]
 pub struct Ended {
@@ -68,6 +71,10 @@ pub struct Tape {
     slice_began: Time,
     slice_end: Time,
     second_began: Time,
+    /// Start of the last second that ended.
+    second_before: Time,
+    /// When the last second that is over began to drain: what ended from then on is part of it.
+    drain: Option<Span>,
     /// Whether a slice has ended since the owner last asked.
     has_rolled: bool,
     /// Latencies over all parts, for each second with requests.
@@ -105,6 +112,8 @@ impl Tape {
             classes: classes.into_iter().map(Running::new).collect(),
             slice_began: start,
             second_began: start,
+            second_before: start,
+            drain: None,
             slice_end: noted.slices.map_or(Time::MAX, |length| start + length),
             has_rolled: false,
             seconds: Vec::new(),
@@ -181,7 +190,15 @@ impl Tape {
             self.end_slices(end);
         }
         if self.noted.slices.is_some() && end > self.second_began {
-            self.end_second(end);
+            // The requests in flight at the end of the load end within a moment, and divided by
+            // that moment they would be a rate that never was.
+            let began = self.second_began;
+            if began > self.start && loaded.since(began) < LOADED_LEAST {
+                self.drain = Some(began.since(self.start));
+                self.lengthen_second(end);
+            } else {
+                self.end_second(end);
+            }
         }
         self.classes.iter_mut().for_each(|running| running.finish(self.start, loaded));
     }
@@ -220,6 +237,12 @@ impl Tape {
         &self.seconds
     }
 
+    /// From when on, counted from the start of the tape, slices belong to the second before; `None`
+    /// if the last second is one of its own.
+    pub fn drain(&self) -> Option<Span> {
+        self.drain
+    }
+
     /// Latencies over all parts for each minute, counted from the start of the tape.
     pub fn minutes(&self) -> &[Minute] {
         &self.minutes
@@ -243,6 +266,7 @@ impl Tape {
         // Percentiles cannot be added.
         self.seconds.clear();
         self.minutes.clear();
+        self.drain = self.drain.max(other.drain);
         self.each_of(other, Track::absorb);
     }
 
@@ -285,19 +309,39 @@ impl Tape {
 
     fn end_second(&mut self, end: Time) {
         let (began, since_start) = (self.second_began.since(self.start), end.since(self.start));
+        let whole = self.whole_of(|running| running.end_second(began, since_start));
+        if whole.is_some() || !self.minutes.is_empty() {
+            Minute::add(&mut self.minutes, Span::ZERO, began, whole.as_ref().map(|whole| &whole.response));
+        }
+        self.seconds.extend(whole.map(|whole| whole.second(since_start)));
+        self.second_before = std::mem::replace(&mut self.second_began, end);
+    }
+
+    /// Lengthens the last second that is over up to `end`.
+    fn lengthen_second(&mut self, end: Time) {
+        let (began, over) = (self.second_before.since(self.start), self.second_began.since(self.start));
+        let drained = self.whole_of(|running| running.drained(began));
+        if let Some(drained) = &drained {
+            Minute::add(&mut self.minutes, Span::ZERO, began, Some(&drained.response));
+        }
+        let since_start = end.since(self.start);
+        let whole = self.whole_of(|running| running.lengthen_second(over, since_start));
+        self.seconds.pop_if(|last| last.end == over);
+        self.seconds.extend(whole.map(|whole| whole.second(since_start)));
+        self.second_began = end;
+    }
+
+    /// The latencies that each class returns, joined over all parts.
+    fn whole_of(&mut self, mut of: impl FnMut(&mut Running) -> Option<Times>) -> Option<Times> {
         let mut whole: Option<Times> = None;
         for running in &mut self.classes {
-            let times = running.end_second(began, since_start).filter(|_| running.track.class.is_part());
+            let times = of(running).filter(|_| running.track.class.is_part());
             whole = match (whole, times) {
                 (Some(whole), Some(times)) => Some(whole.and(&times)),
                 (whole, times) => whole.or(times),
             };
         }
-        if whole.is_some() || !self.minutes.is_empty() {
-            Minute::add(&mut self.minutes, Span::ZERO, began, whole.as_ref().map(|whole| &whole.response));
-        }
-        self.seconds.extend(whole.map(|whole| whole.second(since_start)));
-        self.second_began = end;
+        whole
     }
 }
 

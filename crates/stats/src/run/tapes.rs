@@ -28,7 +28,8 @@ impl Run {
     pub fn add_tape(&mut self, tape: &Tape, at: Taped) -> &mut Cell {
         let first = self.cells.len();
         self.cells.extend(cells(tape, at));
-        let taken = |track: &Track| seconds(track.slices.iter().map(|slice| slice_of(track, slice, at.start)));
+        let drain = tape.drain().map(|drain| at.start + drain);
+        let taken = |track: &Track| seconds(track.slices.iter().map(|slice| slice_of(track, slice, at.start)), drain);
         let series = tape.tracks().map(|track| (track, taken(track)));
         let series: Vec<_> = series.filter(|(_, slices)| slices.iter().any(|slice| slice.ops > 0)).collect();
         let parts = series.iter().filter(|(track, _)| track.class.is_part());
@@ -141,12 +142,13 @@ fn known(noted: Option<Times>, second: &Summary) -> Option<Times> {
     Some(Times { max: noted.and_then(|noted| noted.max).or(times.max), ..times })
 }
 
-/// Joins shorter slices to seconds; longer ones stay.
-fn seconds(slices: impl Iterator<Item = Slice>) -> Vec<Slice> {
+/// Joins shorter slices to seconds, and those from `drain` on to the one before; longer ones stay.
+fn seconds(slices: impl Iterator<Item = Slice>, drain: Option<Span>) -> Vec<Slice> {
     let mut seconds: Vec<Slice> = Vec::new();
     for slice in slices {
+        let drains = drain.is_some_and(|drain| slice.start >= drain);
         match seconds.last_mut() {
-            Some(last) if last.length + slice.length <= SLICE => *last = last.then(&slice),
+            Some(last) if drains || last.length + slice.length <= SLICE => *last = last.then(&slice),
             _ => seconds.push(slice),
         }
     }
@@ -179,6 +181,34 @@ mod tests {
     }
 
     const AT: Taped = Taped { point: 0, actor: 0, start: Span::from_millis(3000), measured: Span::from_millis(2000) };
+
+    /// 200 reads of 100 µs in each of two seconds; those 5 that are in flight at the end of the load
+    /// take 3 ms more. They are counted in the last second and its percentiles, of which they are
+    /// the slowest, and are no second of 1667 a second.
+    #[test]
+    fn what_drains_after_the_load_is_part_of_the_last_second() {
+        let mut tape = Tape::new(ms(0), Noted { slices: Some(Span::from_millis(500)), ..Noted::default() });
+        let ended = |end: Time, took: Span| {
+            let due = end - took;
+            Ended { class: Tape::READ, due, made: due, handed: due, end, gate: Span::ZERO, bytes: 4096 }
+        };
+        (0..400).for_each(|n| tape.ended(&ended(ms(5 * (n + 1)), Span::from_micros(100))));
+        (0..5).for_each(|_| tape.ended(&ended(ms(2003), Span::from_micros(3100))));
+        tape.finish(ms(2000) + Span::from_micros(20), ms(2003));
+        let mut run = Run::default();
+        run.add_tape(&tape, Taped { measured: Span::from_millis(2003), ..AT });
+        for class in [Class::ALL, Class::READ] {
+            let series = run.series(0, &class).unwrap();
+            let told: Vec<_> = series.slices.iter().map(|slice| (slice.length, slice.ops)).collect();
+            assert_eq!(told, [(Span::SECOND, 200), (Span::from_millis(1003), 205)]);
+            let times = series.slices[1].response.unwrap();
+            let [p50, p99] = [times.p50(), times.p99()].map(|span| span.unwrap().as_micros_f64());
+            assert_eq!(times.count, 205);
+            assert!((p50 / 100.0 - 1.0).abs() < 0.004 && (p99 / 3100.0 - 1.0).abs() < 0.004, "{p50} {p99}");
+            assert_eq!(series.minutes.iter().map(|minute| minute.response.count()).collect::<Vec<_>>(), [405]);
+        }
+        assert_eq!(run.cell(0, 0, &Class::ALL).map(|cell| cell.ops), Some(405));
+    }
 
     #[test]
     fn half_seconds_become_seconds_from_where_the_tape_began() {

@@ -98,6 +98,11 @@ impl Times {
         self
     }
 
+    /// Those that are not among the `earlier` ones.
+    fn since(&self, earlier: &Times) -> Times {
+        Times { response: self.response.since(&earlier.response), service: self.service.since(&earlier.service) }
+    }
+
     /// The record of a second that ended at `end`.
     pub(super) fn second(&self, end: Span) -> TapeSecond {
         TapeSecond { end, response: self.response.summary(), service: self.service.summary() }
@@ -113,6 +118,8 @@ pub(super) struct Running {
     longest: Longest,
     /// Response and service times at the start of the second.
     times_before: Times,
+    /// The same at the start of the last second with requests.
+    times_earlier: Times,
     first_made: Option<Time>,
     last_end: Time,
 }
@@ -124,6 +131,7 @@ impl Running {
             before: TapeSlice::default(),
             longest: Longest::default(),
             times_before: Times::default(),
+            times_earlier: Times::default(),
             first_made: None,
             last_end: Time::ZERO,
         }
@@ -192,14 +200,37 @@ impl Running {
             return None;
         }
         let times = Times { response: track.response.clone(), service: track.service.clone() };
-        let before = std::mem::replace(times_before, times);
-        let fresh = Times {
-            response: times_before.response.since(&before.response),
-            service: times_before.service.since(&before.service),
-        };
+        self.times_earlier = std::mem::replace(times_before, times);
+        let fresh = times_before.since(&self.times_earlier);
         track.seconds.push(fresh.second(end));
         Minute::add(&mut track.minutes, Span::ZERO, start, Some(&fresh.response));
         Some(fresh)
+    }
+
+    /// Counts what ended since the last second in the minute of that second, which began at
+    /// `start`; returns its latencies, if there were requests.
+    pub(super) fn drained(&mut self, start: Span) -> Option<Times> {
+        let Running { track, times_before, .. } = self;
+        if track.response.count() == times_before.response.count() {
+            return None;
+        }
+        let fresh = Times { response: track.response.clone(), service: track.service.clone() }.since(times_before);
+        Minute::add(&mut track.minutes, Span::ZERO, start, Some(&fresh.response));
+        Some(fresh)
+    }
+
+    /// Lengthens the last second, which ended at `over`, up to `end`; returns its latencies, if it
+    /// had requests.
+    pub(super) fn lengthen_second(&mut self, over: Span, end: Span) -> Option<Times> {
+        let Running { track, times_before, times_earlier, .. } = self;
+        let had_requests = track.seconds.pop_if(|last| last.end == over).is_some();
+        let before = if had_requests { times_earlier } else { times_before };
+        if track.response.count() == before.response.count() {
+            return None;
+        }
+        let whole = Times { response: track.response.clone(), service: track.service.clone() }.since(before);
+        track.seconds.push(whole.second(end));
+        Some(whole)
     }
 
     pub(super) fn finish(&mut self, start: Time, loaded: Time) {
