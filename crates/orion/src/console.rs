@@ -31,7 +31,7 @@ pub fn point_lines(number: usize, of: usize, point: &MeasuredPoint) -> Vec<Strin
             _ => format!("{:.2} MBPS", mbps(work)),
         };
         let head = if place == 0 { head.clone() } else { " ".repeat(head.len()) };
-        format!("{head} {name}: {rate}, mean {} ms, p99 {}", text::millis(lat.mean()), text::millis(lat.quantile(0.99)))
+        format!("{head} {name}: {rate}, mean {}, p99 {}", lat.mean(), lat.quantile(0.99))
     };
     point.works().enumerate().map(line).collect()
 }

@@ -133,7 +133,7 @@ pub fn beyond(test: &Test, points: &[MeasuredPoint]) -> String {
     let warmed = points.iter().filter_map(|point| point.warmed);
     let (bytes, took) = warmed.fold((0, Span::ZERO), |sum, one| (sum.0 + one.0, sum.1 + one.1));
     if bytes > 0 {
-        add(&format!("Cache warming moved {} in {}, not measured", block::Bytes(bytes), took.spoken()));
+        add(&format!("Cache warming moved {} in {}, not measured", block::Bytes(bytes), took));
     }
     for verdict in crate::verdicts(&test.proofs(points)) {
         add(&format!("{}: {}: {}", verdict.outcome, verdict.question, verdict.because));

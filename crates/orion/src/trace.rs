@@ -20,7 +20,7 @@ pub fn text(test: &Test, points: &[MeasuredPoint]) -> String {
             text::seconds(point.elapsed)
         );
         if let Some((bytes, took)) = point.warmed {
-            let _ = writeln!(out, "  cache warming: {} in {}", block::Bytes(bytes), took.spoken());
+            let _ = writeln!(out, "  cache warming: {} in {took}", block::Bytes(bytes));
         }
         for (name, work) in point.works() {
             for (direction, done) in directions(work) {
