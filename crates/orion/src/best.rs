@@ -28,10 +28,11 @@ pub struct Best {
 const PART: f64 = 0.99;
 
 impl Best {
-    /// The best of all points, at any response time.
+    /// The best of all whole points, at any response time.
     pub fn of(points: &[MeasuredPoint]) -> Best {
+        let whole = || points.iter().filter(|point| point.is_whole());
         let most = |of: fn(&MeasuredPoint) -> Option<f64>| {
-            let found = points.iter().filter_map(|point| Some((of(point)?, point.spot)));
+            let found = whole().filter_map(|point| Some((of(point)?, point.spot)));
             // Of equal points the first, which has the lower load.
             found.fold(None, |best: Option<(f64, LoadPoint)>, next| match best {
                 Some(best) if best.0 >= next.0 => Some(best),
@@ -43,7 +44,7 @@ impl Best {
         Best {
             mbps: most(MeasuredPoint::mbps),
             iops: most(MeasuredPoint::iops),
-            latency: points.iter().filter_map(latency).min_by_key(|(mean, _)| *mean),
+            latency: whole().filter_map(latency).min_by_key(|(mean, _)| *mean),
         }
     }
 

@@ -66,6 +66,10 @@ pub fn add(run: &mut Run, test: &Test, point: &MeasuredPoint) {
         let value = Value::Number(depth.into());
         run.settings.push(Setting { point: Some(number), actor: Some(actor), key: "depth".into(), value });
     }
+    if let Some(trouble) = point.trouble() {
+        let (kind, at) = (Event::INCOMPLETE.into(), point.start + point.elapsed);
+        run.events.push(Event { point: Some(number), actor: None, at, kind, name: trouble, number: None });
+    }
     if let Some((bytes, took)) = point.warmed {
         run.events.push(Event {
             point: Some(number),

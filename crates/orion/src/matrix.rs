@@ -10,26 +10,31 @@
 use crate::ladder::{Grid, LoadPoint};
 use crate::point::MeasuredPoint;
 
-/// Small requests per second.
+/// Small requests per second; like the other two, of whole points.
 pub fn iops(grid: &Grid, points: &[MeasuredPoint]) -> String {
-    matrix(&loads(&grid.small), &grid.large, |spot| Some(format!("{:.0}", at(points, spot)?.iops()?)))
+    matrix(&loads(&grid.small), &grid.large, |spot| Some(format!("{:.0}", whole(points, spot)?.iops()?)))
 }
 
 /// MB per second of large requests.
 pub fn mbps(grid: &Grid, points: &[MeasuredPoint]) -> String {
-    matrix(&grid.small, &loads(&grid.large), |spot| Some(format!("{:.2}", at(points, spot)?.mbps()?)))
+    matrix(&grid.small, &loads(&grid.large), |spot| Some(format!("{:.2}", whole(points, spot)?.mbps()?)))
 }
 
 /// Mean response time of small requests, in milliseconds.
 pub fn latency(grid: &Grid, points: &[MeasuredPoint]) -> String {
     matrix(&loads(&grid.small), &grid.large, |spot| {
-        Some(format!("{:.2}", at(points, spot)?.small_lat()?.mean().as_millis_f64()))
+        Some(format!("{:.2}", whole(points, spot)?.small_lat()?.mean().as_millis_f64()))
     })
 }
 
 /// The point at that position, if it was measured.
 pub fn at(points: &[MeasuredPoint], spot: LoadPoint) -> Option<&MeasuredPoint> {
     points.iter().find(|point| point.spot == spot)
+}
+
+/// The same, if it was measured to its end.
+pub fn whole(points: &[MeasuredPoint], spot: LoadPoint) -> Option<&MeasuredPoint> {
+    at(points, spot).filter(|point| point.is_whole())
 }
 
 /// The levels with load.

@@ -3,7 +3,7 @@
 
 use crate::best::Best;
 use crate::ladder::LoadPoint;
-use crate::matrix::at;
+use crate::matrix::whole;
 use crate::point::{MeasuredPoint, lat, micros};
 use crate::test::Test;
 use block::Span;
@@ -24,7 +24,10 @@ pub fn page(test: &Test, points: &[MeasuredPoint]) -> Page {
         block::Bytes(test.settings.load.large.into())
     );
     page.banners = test.stamps();
-    page.add(RunVerdict::of(&crate::verdicts(&test.proofs(points))));
+    if let Some(measured) = test.missing(points) {
+        page.cut_short(&measured);
+    }
+    page.add(RunVerdict::of(&test.verdicts(points)));
     page.add(best(test, points));
     for (heading, caption, figure) in PICTURES {
         page.add(matrix(test, points, heading, caption, figure));
@@ -53,7 +56,7 @@ const PICTURES: [(&str, &str, Of); 3] = [
 
 fn matrix(test: &Test, points: &[MeasuredPoint], heading: &str, caption: &str, figure: Of) -> Matrix {
     let row = |large: &u32| {
-        let cell = |small: &u32| figure(at(points, LoadPoint { small: *small, large: *large })?);
+        let cell = |small: &u32| figure(whole(points, LoadPoint { small: *small, large: *large })?);
         test.grid.small.iter().map(cell).collect()
     };
     let names = |levels: &[u32]| levels.iter().map(u32::to_string).collect();
@@ -71,7 +74,7 @@ fn matrix(test: &Test, points: &[MeasuredPoint], heading: &str, caption: &str, f
 /// Small loads without large ones, and large loads without small ones.
 fn curves(test: &Test, points: &[MeasuredPoint]) -> Vec<Figure> {
     let of = |name: &str, alone: fn(&LoadPoint) -> bool, rate: Of| -> Vec<(f64, f64)> {
-        let own = test.grid.spots.iter().filter(|spot| alone(spot)).filter_map(|spot| at(points, *spot));
+        let own = test.grid.spots.iter().filter(|spot| alone(spot)).filter_map(|spot| whole(points, *spot));
         own.filter_map(|point| {
             let (_, work) = point.works().find(|(load, _)| *load == name)?;
             Some((rate(point)?, lat(work).mean().as_millis_f64()))
@@ -153,7 +156,7 @@ fn table(test: &Test, points: &[MeasuredPoint]) -> Tables {
             let cells = [rate.unwrap_or_default(), mean, p50, p99, p999, max].map(TableCell::from);
             rows.push(TableRow {
                 name: format!("{} + {}, {name}", point.spot.small, point.spot.large),
-                remarks: point.trouble().into_iter().collect(),
+                remarks: point.trouble().map(|trouble| format!("incomplete: {trouble}")).into_iter().collect(),
                 cells: cells.into_iter().chain([proof]).collect(),
             });
         }

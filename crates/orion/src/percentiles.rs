@@ -9,12 +9,13 @@ use stats::Histogram;
 use std::fmt::Write as _;
 
 const HEAD: &str = "small,large,load,direction,requests,seconds,iops,mbps_2_20,mean_us,min_us,p50_us,p95_us,p99_us,\
-                    p99_9_us,max_us,deviation_us,failed,outstanding,little,writes,even,device\n";
+                    p99_9_us,max_us,deviation_us,failed,outstanding,little,writes,even,device,incomplete\n";
 
 /// All points in order.
 pub fn text(test: &Test, points: &[MeasuredPoint]) -> String {
     let mut out = HEAD.to_owned();
     for point in points {
+        let trouble = point.trouble().map_or("", |_| "yes");
         let proofs = test.proofs(std::slice::from_ref(point));
         for (name, work) in point.works() {
             let all = lat(work);
@@ -23,11 +24,11 @@ pub fn text(test: &Test, points: &[MeasuredPoint]) -> String {
             let both = directions(work).count() > 1;
             let row = Row { name, direction: "all", ops: ops(work), bytes, failed: work.errors.total(), lat: &all };
             let answers = answers(&proofs, name);
-            out += &row.line(point, work.measured, &format!("{outstanding:.3},{answers}"));
+            out += &row.line(point, work.measured, &format!("{outstanding:.3},{answers},{trouble}"));
             for (direction, done) in directions(work).filter(|_| both) {
                 let row =
                     Row { name, direction, ops: done.ops, bytes: done.bytes, failed: done.failed, lat: &done.response };
-                out += &row.line(point, work.measured, ",,,,");
+                out += &row.line(point, work.measured, &format!(",,,,,{trouble}"));
             }
         }
     }

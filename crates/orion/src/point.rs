@@ -87,6 +87,11 @@ impl MeasuredPoint {
         self.works().any(|(_, work)| work.measured > Span::ZERO || work.error.is_some())
     }
 
+    /// Whether it was measured to its end; only then its figures count.
+    pub fn is_whole(&self) -> bool {
+        self.trouble().is_none()
+    }
+
     /// Why it is not whole: an error, or that it was stopped.
     pub fn trouble(&self) -> Option<String> {
         let of = |outcome: &JobOutcome| {

@@ -135,7 +135,7 @@ pub fn beyond(test: &Test, points: &[MeasuredPoint]) -> String {
     if bytes > 0 {
         add(&format!("Cache warming moved {} in {}, not measured", block::Bytes(bytes), took));
     }
-    for verdict in crate::verdicts(&test.proofs(points)) {
+    for verdict in test.verdicts(points) {
         add(&format!("{}: {}: {}", verdict.outcome, verdict.question, verdict.because));
     }
     for point in points {
@@ -143,9 +143,8 @@ pub fn beyond(test: &Test, points: &[MeasuredPoint]) -> String {
             add(&format!("incomplete @ {}: {trouble}", place(point.spot)));
         }
     }
-    let missing = test.grid.spots.len().saturating_sub(points.len());
-    if missing > 0 {
-        add(&format!("{} of {} points were measured", points.len(), test.grid.spots.len()));
+    if let Some(measured) = test.missing(points) {
+        add(&measured);
     }
     out
 }

@@ -4,8 +4,9 @@ use crate::grammar::Settings;
 use crate::jobs::OrionVolume;
 use crate::ladder::Grid;
 use crate::point::MeasuredPoint;
-use crate::{Limits, Proof, histogram, matrix, percentiles, proofs, summary, trace};
+use crate::{Limits, Proof, histogram, matrix, percentiles, proofs, summary, trace, verdicts};
 use block::date;
+use stats::{Outcome, Verdict};
 
 /// A test at its start.
 #[derive(Clone, Debug, PartialEq)]
@@ -39,9 +40,31 @@ impl Test {
         Limits { small: self.settings.small_limit, large: self.settings.large_limit }
     }
 
-    /// The results for all of these points.
+    /// The results for these points, as far as they are whole.
     pub fn proofs(&self, points: &[MeasuredPoint]) -> Vec<Proof> {
-        points.iter().flat_map(|point| proofs(point, &self.settings.load)).collect()
+        points.iter().filter(|point| point.is_whole()).flat_map(|point| proofs(point, &self.settings.load)).collect()
+    }
+
+    /// The verdicts on the test: what its whole points prove, and that nothing can be said of the
+    /// others.
+    pub fn verdicts(&self, points: &[MeasuredPoint]) -> Vec<Verdict> {
+        let rest = self.missing(points).map(|measured| {
+            let why = points.iter().find_map(MeasuredPoint::trouble);
+            let why = why.map_or(String::new(), |why| format!("; {why}"));
+            Verdict {
+                question: "every point of the test was measured".into(),
+                outcome: Outcome::CannotSay,
+                because: measured + &why,
+                measured: None,
+            }
+        });
+        verdicts(&self.proofs(points)).into_iter().chain(rest).collect()
+    }
+
+    /// How many points were measured, if not all of them.
+    pub fn missing(&self, points: &[MeasuredPoint]) -> Option<String> {
+        let (whole, all) = (points.iter().filter(|point| point.is_whole()).count(), self.grid.spots.len());
+        (whole < all).then(|| format!("{whole} of {all} points were measured"))
     }
 
     /// Important notes on its figures, one line each.

@@ -172,6 +172,36 @@ fn the_matrices_of_a_simple_run_have_the_published_shape() {
     assert!(file(&test, &points[..2], "summary.txt").ends_with("\n2 of 7 points were measured\n"));
 }
 
+/// A run that was stopped in its third point, the fastest so far: the point is neither in the
+/// matrices nor the best, and nothing is said to hold for the whole test.
+#[test]
+fn a_point_that_was_cut_is_marked_and_never_the_best() {
+    let (test, mut points) = played("-run simple -testname gold -duration 2", &[64]);
+    points.truncate(3);
+    points[2].small.as_mut().expect("it is a small load").interrupted = true;
+    assert!(orion::results(&points).contains("Maximum Small IOPS=2000 @ Small=2 and Large=0\n"));
+    let rows = file(&test, &points, "iops.csv");
+    assert!(rows.contains("\n          0,   1000,   2000\n"), "{rows}");
+    let rows = file(&test, &points, "percentiles.csv");
+    let marked: Vec<bool> = rows.lines().skip(1).map(|row| row.ends_with(",yes")).collect();
+    assert_eq!(marked, [false, false, true]);
+    let verdicts = test.verdicts(&points);
+    let last = verdicts.last().expect("there is one");
+    assert_eq!(last.outcome, Outcome::CannotSay);
+    assert_eq!(last.because, "2 of 7 points were measured; stopped before its end");
+    let html = orion::page(&test, &points).render();
+    for part in ["Cut short: 2 of 7 points were measured", "1 of 4 cannot be said, 3 held", "incomplete: stopped"] {
+        assert!(html.contains(part), "{part}");
+    }
+    let mut run = orion::kept::begun(&test);
+    for point in &points {
+        run.points.push(orion::kept::point(point.spot));
+        orion::kept::add(&mut run, &test, point);
+    }
+    let incomplete = [0, 1, 2].map(|point| run.incomplete(point));
+    assert_eq!(incomplete, [None, None, Some("stopped before its end")]);
+}
+
 /// All files of a whole matrix with writes.
 #[test]
 fn every_file_of_a_matrix() {

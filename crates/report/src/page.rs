@@ -56,6 +56,11 @@ impl Page {
         Page { title: title.into(), version: version.into(), ..Page::default() }
     }
 
+    /// Says first that the run ended early, after `how_far`.
+    pub fn cut_short(&mut self, how_far: &str) {
+        self.banners.insert(0, cut_short(how_far));
+    }
+
     /// Adds a section at the end.
     pub fn add(&mut self, section: impl Into<Section>) {
         self.sections.push(section.into());
@@ -102,6 +107,11 @@ impl Page {
         self.banners.iter().for_each(|banner| out.text("p", &[("class", "banner")], banner));
         out.close("header");
     }
+}
+
+/// The warning on a run that ended early, after `how_far`.
+pub(crate) fn cut_short(how_far: &str) -> String {
+    format!("Cut short: {how_far}, figures are up to there")
 }
 
 /// Light, or dark if the reader's system is; light when printed.

@@ -13,7 +13,7 @@ pub(crate) use figures::label;
 pub use host::host_figures;
 
 use crate::chart::{Chart, Look};
-use crate::page::Page;
+use crate::page::{Page, cut_short};
 use crate::relation;
 use crate::section::{
     Charts, CycleChart, CycleParts, CycleRun, Cycles, Fact, Facts, Figure, Notes, PercentileChart, Percentiles,
@@ -129,9 +129,9 @@ fn facts(recording: &Recording) -> String {
 
 fn banners(run: &Run<'_>) -> Vec<String> {
     let origin = &run.recording.origin;
-    let cut = origin.cut_short.then_some("Cut short: the run ended early, figures are up to there");
-    let simulated = origin.simulated.then_some("Simulated: no real device, virtual time");
-    cut.into_iter().chain(simulated).map(|banner| prefixed(run, banner)).collect()
+    let cut = origin.cut_short.then(|| cut_short("the run ended early"));
+    let simulated = origin.simulated.then(|| "Simulated: no real device, virtual time".to_owned());
+    cut.into_iter().chain(simulated).map(|banner| prefixed(run, &banner)).collect()
 }
 
 fn notes(run: &Run<'_>) -> Vec<String> {

@@ -378,6 +378,11 @@ pub struct Event {
     pub number: Option<f64>,
 }
 
+impl Event {
+    /// The kind that says that its point was not measured to its end, and why.
+    pub const INCOMPLETE: &str = "incomplete";
+}
+
 impl Point {
     /// Its length.
     pub fn length(&self) -> Span {
@@ -386,6 +391,12 @@ impl Point {
 }
 
 impl Run {
+    /// Why a point was not measured to its end; `None` if it was, or the tool does not say so.
+    pub fn incomplete(&self, point: u32) -> Option<&str> {
+        let of_point = |event: &&Event| event.point == Some(point) && event.kind == Event::INCOMPLETE;
+        self.events.iter().find(of_point).map(|event| event.name.as_str())
+    }
+
     /// The index of a place, which is added if it is new.
     pub fn place(&mut self, place: RunPlace) -> u32 {
         let same = |other: &RunPlace| (&other.kind, &other.name) == (&place.kind, &place.name);

@@ -15,7 +15,8 @@ const MEGABYTE: f64 = 1_048_576.0;
 /// (`max_tpm` and the other keys of the columns).
 pub fn figures_of(run: &Run) -> Vec<(TierFigure, f64)> {
     let (mut iops, mut mbps) = (None::<f64>, None::<f64>);
-    for point in 0..run.points.len() as u32 {
+    // A point that was cut may have a rate that the tier does not hold.
+    for point in (0..run.points.len() as u32).filter(|point| run.incomplete(*point).is_none()) {
         // Jobs that run at the same time are one load.
         let (mut small, mut large) = (None::<f64>, None::<f64>);
         for cell in run.cells.iter().filter(|cell| cell.point == point && cell.class == Class::ALL) {

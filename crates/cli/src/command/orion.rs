@@ -128,9 +128,10 @@ fn run(mut settings: Settings, storage: Storage<'_>, memory: &Memory) -> Result<
 /// Prints the result lines; returns the answer.
 fn close(test: &Test, points: &[MeasuredPoint], stopped: bool) -> Result<Answer> {
     terminal::print(&(orion::results(points) + &orion::beyond(test, points)));
-    let verdicts = orion::verdicts(&test.proofs(points));
+    let verdicts = test.verdicts(points);
     if stopped {
-        bail!("stopped before the end; the files have the {} points that were measured", points.len());
+        let whole = points.iter().filter(|point| point.is_whole()).count();
+        bail!("stopped before the end; the files have the {whole} points that were measured");
     }
     if let Some(trouble) = points.iter().find_map(MeasuredPoint::trouble) {
         bail!("{trouble}; the files have what was measured before");

@@ -86,7 +86,7 @@ impl Scene for Matrix<'_> {
             run.machine.backend = backend;
         }
         self.points.push(point);
-        run.verdicts = orion::verdicts(&self.test.proofs(&self.points));
+        run.verdicts = self.test.verdicts(&self.points);
         if failed || self.stop.is_asked() {
             return Ok(false);
         }
