@@ -3,6 +3,7 @@
 use super::cells::rows;
 use super::{Error, Results};
 use rusqlite::{Connection, Result, params};
+use stats::run::Event;
 
 /// Summary of a run in one line.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -27,7 +28,9 @@ pub struct RunLine {
     pub cut_short: bool,
     /// Whether it has not ended, or the program was killed.
     pub running: bool,
-    /// Operations a second over all actors and the whole length; `None` if nothing was measured.
+    /// Operations a second of all actors, over the time that was measured: of each point the
+    /// longest of its actors. Of `orion` the most small requests a second of a point that was
+    /// measured to its end. `None` if nothing was measured.
     pub iops: Option<f64>,
     /// Criteria that passed.
     pub passed: usize,
@@ -100,8 +103,16 @@ impl Results {
 fn list(connection: &Connection, filter: &Filter) -> Result<Vec<RunLine>> {
     let sql = "SELECT run.id, uuid, tool, title, started_unix_ms, version, host, clock = 'virtual',
             state = 'cut_short', state = 'running',
-            (SELECT sum(ops) FROM cell WHERE cell.run = run.id AND class = 'all') * 1e9
-                / nullif((SELECT max(end_ns) - min(start_ns) FROM point WHERE point.run = run.id), 0),
+            CASE tool WHEN 'orion' THEN
+                (SELECT max(ops * 1e9 / nullif(measured_ns, 0)) FROM cell
+                    JOIN actor ON actor.run = cell.run AND actor.n = cell.actor AND actor.name = 'small'
+                    WHERE cell.run = run.id AND class = 'all' AND NOT EXISTS (SELECT 1 FROM event
+                        WHERE event.run = run.id AND event.point = cell.point AND kind = ?3))
+            ELSE
+                (SELECT sum(ops) * 1e9 / nullif(sum(longest), 0) FROM
+                    (SELECT sum(ops) AS ops, max(measured_ns) AS longest FROM cell
+                        WHERE cell.run = run.id AND class = 'all' GROUP BY point))
+            END,
             (SELECT count(*) FROM verdict WHERE verdict.run = run.id AND outcome = 'pass'),
             (SELECT count(*) FROM verdict WHERE verdict.run = run.id AND outcome = 'cannot_say'),
             (SELECT count(*) FROM verdict WHERE verdict.run = run.id AND outcome = 'fail'),
@@ -111,7 +122,7 @@ fn list(connection: &Connection, filter: &Filter) -> Result<Vec<RunLine>> {
         WHERE (?1 IS NULL OR tool = ?1) AND (?2 IS NULL OR started_unix_ms >= ?2)
         ORDER BY run.id";
     let since = filter.since_unix_ms.map(|ms| ms as i64);
-    let lines = rows(connection, sql, params![filter.tool, since], |cells| {
+    let lines = rows(connection, sql, params![filter.tool, since, Event::INCOMPLETE], |cells| {
         Ok(RunLine {
             id: cells.next()?,
             uuid: cells.next()?,
@@ -148,4 +159,35 @@ fn has_labels(connection: &Connection, run: i64, labels: &[(String, Option<Strin
         }
     }
     Ok(true)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use block::Span;
+    use stats::run::{Cell, Class, Event, Point, Run};
+
+    /// Two points of 10 s of which 1 and 2 s are measured, and a third that was cut. All actors of
+    /// all points did 22 000 + 40 000 + 90 000 operations in 1 + 2 + 1 s; the best whole point of
+    /// Orion did 21 797 small requests a second.
+    #[test]
+    fn rates_are_over_what_was_measured() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut results = Results::open(&dir.path().join("results.sqlite")).unwrap();
+        let mut run = Run { points: vec![Point { end: Span::from_secs(10), ..Point::default() }; 3], ..Run::default() };
+        ["small", "large"].into_iter().for_each(|name| _ = run.add_actor(name, None));
+        for (point, actor, seconds, ops) in [(0, 0, 1, 21_797), (0, 1, 1, 203), (1, 0, 2, 40_000), (2, 0, 1, 90_000)] {
+            run.cells.push(Cell { ops, ..Cell::new(point, actor, Class::ALL, Span::from_secs(seconds)) });
+        }
+        let (kind, name) = (Event::INCOMPLETE.into(), "stopped before its end".into());
+        run.events.push(Event { point: Some(2), actor: None, at: Span::ZERO, kind, name, number: None });
+        for tool in ["fio", "orion"] {
+            run.identity.tool = tool.into();
+            results.save(&run).unwrap();
+        }
+        run.cells.retain(|cell| cell.actor == 1);
+        results.save(&run).unwrap();
+        let rates: Vec<_> = results.list(&Filter::default()).unwrap().into_iter().map(|line| line.iops).collect();
+        assert_eq!(rates, [Some(152_000.0 / 4.0), Some(21_797.0), None], "large requests alone are no small ones");
+    }
 }

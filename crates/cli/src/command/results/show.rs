@@ -8,7 +8,7 @@ use crate::terminal;
 use crate::watch::{REPORT_COLUMNS, paint};
 use anyhow::{Result, bail};
 use report::text;
-use stats::run::{Cell, Class, Kind, Run, State};
+use stats::run::{Cell, Class, Kind, Point, Run, State};
 
 /// Show one run: its figures, verdicts and notes
 ///
@@ -92,9 +92,8 @@ fn shown(number: i64, run: &Run) -> String {
     }
     let rate = identity.rate_unit();
     for (point, stretch) in run.points.iter().enumerate() {
-        let seconds = stretch.end.saturating_sub(stretch.start).as_secs_f64();
         lines.push(String::new());
-        lines.push(text::fit(&format!("{}, {seconds:.1} s", text::printable(&stretch.name)), REPORT_COLUMNS));
+        lines.push(text::fit(&heading(run, point as u32, stretch), REPORT_COLUMNS));
         lines.push(format!(
             "{:<20} {:<7} {:>8} {:>8} {:>8} {:>8} {:>8} {:>6}",
             "", "class", rate, "MB/s", "mean ms", "p99 ms", "max ms", "failed"
@@ -122,6 +121,16 @@ fn shown(number: i64, run: &Run) -> String {
         lines.extend(text::wrap(&format!("note: {}", text::printable(note)), REPORT_COLUMNS));
     }
     lines.join("\n") + "\n"
+}
+
+/// The name of a point and its length, of which less may be measured, as where it settles first.
+fn heading(run: &Run, number: u32, point: &Point) -> String {
+    let (name, length) = (text::printable(&point.name), point.length().as_secs_f64());
+    let measured = run.cells.iter().filter(|cell| cell.point == number).map(|cell| cell.measured.as_secs_f64());
+    let measured = measured.fold(0.0, f64::max);
+    let of_it = if measured < 0.98 * length { format!(", {measured:.1} s of it measured") } else { String::new() };
+    let incomplete = run.incomplete(number).map_or(String::new(), |why| format!(" (incomplete: {why})"));
+    format!("{name}, {length:.1} s{of_it}{}", text::printable(&incomplete))
 }
 
 fn line(run: &Run, cell: &Cell) -> String {
@@ -157,7 +166,7 @@ fn punctual(cell: &Cell) -> Option<String> {
 mod tests {
     use super::*;
     use block::Span;
-    use stats::run::{Point, RunActor};
+    use stats::run::{Event, RunActor};
 
     /// Two jobs of reads on a schedule: the remarks on each follow its line.
     #[test]
@@ -175,6 +184,19 @@ mod tests {
         let told: Vec<&str> = text.lines().skip_while(|line| !line.starts_with("one")).collect();
         let starts = ["one ", "  of its schedule: 5 late", "two ", "  of its schedule: 7 late"];
         assert!(told.len() == 4 && told.iter().zip(starts).all(|(line, start)| line.starts_with(start)), "{text}");
+    }
+
+    /// A point of 10 s that was measured for its last second, and one that was cut.
+    #[test]
+    fn a_point_is_headed_with_what_was_measured() {
+        let point = Point { name: "small 1, large 0".into(), end: Span::from_secs(10), ..Point::default() };
+        let cells = [(0, 1), (1, 10)].map(|(point, s)| Cell::new(point, 0, Class::ALL, Span::from_secs(s)));
+        let mut run = Run { cells: cells.into(), ..Run::default() };
+        assert_eq!(heading(&run, 0, &point), "small 1, large 0, 10.0 s, 1.0 s of it measured");
+        assert_eq!(heading(&run, 1, &point), "small 1, large 0, 10.0 s");
+        let (kind, name) = (Event::INCOMPLETE.into(), "stopped before its end".into());
+        run.events.push(Event { point: Some(1), actor: None, at: Span::ZERO, kind, name, number: None });
+        assert_eq!(heading(&run, 1, &point), "small 1, large 0, 10.0 s (incomplete: stopped before its end)");
     }
 
     /// 9 transactions in 20 s are 0.450 a second and not 0.
