@@ -43,15 +43,31 @@ pub fn figures_of(run: &Run) -> Vec<(TierFigure, f64)> {
         measured.into_iter().filter_map(|(figure, value)| Some((figure, value?))).collect();
     for figure in TierFigure::ALL {
         let key = crate::Column::Figure(figure).key();
-        let labels = run.labels.iter().filter(|(name, _)| name == key);
-        found.extend(labels.filter_map(|(_, word)| Some((figure, word.trim().parse::<f64>().ok()?))));
         let given = run.settings.iter().filter(|setting| setting.key == key);
+        let before = found.len();
         found.extend(given.filter_map(|setting| match setting.value {
             Value::Number(number) => Some((figure, number)),
             Value::Word(_) => None,
         }));
+        // What the run says of itself is not counted once more as what was seen beside it.
+        let labels = run.labels.iter().filter(|(name, _)| name == key && found.len() == before);
+        let labelled: Vec<_> = labels.filter_map(|(_, word)| Some((figure, word.trim().parse().ok()?))).collect();
+        found.extend(labelled);
     }
     found
+}
+
+/// Leaves the figures of utilisation to the runs of one tool, order entry first: the processors and
+/// disks of different loads are no repeats of one another. `runs` are pairs of a tool and its
+/// run's figures.
+pub fn of_one_load(runs: &mut [(String, Vec<(TierFigure, f64)>)]) {
+    let is_utilisation = |figure: TierFigure| matches!(figure, TierFigure::DiskBusy | TierFigure::Cpu);
+    let rank = |tool: &str| ["oltp", "orion", "ranread"].iter().position(|known| *known == tool).unwrap_or(3);
+    let known = runs.iter().filter(|(_, figures)| figures.iter().any(|(figure, _)| is_utilisation(*figure)));
+    let Some(first) = known.map(|(tool, _)| (rank(tool), tool.clone())).min() else { return };
+    for (_, figures) in runs.iter_mut().filter(|(tool, _)| *tool != first.1) {
+        figures.retain(|(figure, _)| !is_utilisation(*figure));
+    }
 }
 
 /// What limited an order-entry run, as judged when it was made.
@@ -109,5 +125,19 @@ mod tests {
         run.set(None, "max_tpm", 61_000.0);
         run.labels = vec![("cpu_pct".into(), "43.5".into()), ("note".into(), "7".into())];
         assert_eq!(figures_of(&run)[2..], [(TierFigure::MaxTpm, 61_000.0), (TierFigure::Cpu, 43.5)]);
+        run.set(None, "cpu_pct", 44.0);
+        assert_eq!(figures_of(&run)[2..], [(TierFigure::MaxTpm, 61_000.0), (TierFigure::Cpu, 44.0)], "one run, once");
+    }
+
+    /// Order entry says how busy the processors were, and Orion only where there is no order entry.
+    #[test]
+    fn loads_of_different_kinds_are_no_repeats() {
+        let of = |tool: &str, busy| (tool.to_owned(), vec![(TierFigure::Iops, 900.0), (TierFigure::Cpu, busy)]);
+        let mut runs = [of("orion", 5.0), of("oltp", 60.0), of("oltp", 70.0)];
+        of_one_load(&mut runs);
+        assert_eq!(runs.clone().map(|(_, figures)| figures.len()), [1, 2, 2]);
+        let mut runs = [of("ranread", 4.0), of("orion", 5.0)];
+        of_one_load(&mut runs);
+        assert_eq!(runs.map(|(_, figures)| figures.len()), [1, 2]);
     }
 }

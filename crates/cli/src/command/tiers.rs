@@ -195,11 +195,16 @@ fn filled(list: &List, folder: &Path, more: &[(u32, PathBuf)], memory: &Memory) 
     let Some(database) = kept.map(|file| results::Results::open_existing(&file)).transpose()? else { return Ok(table) };
     for row in &mut table.rows {
         let labels = labels(list, row.number).into_iter().map(|(key, word)| (key, Some(word))).collect();
+        let (mut sources, mut runs) = (Vec::new(), Vec::new());
         for line in database.list(&Filter { labels, ..Filter::default() })?.iter().filter(|line| !line.running) {
             let run = database.load(line.id)?;
-            let source = format!("run {} ({})", line.id, line.tool);
+            sources.push(format!("run {} ({})", line.id, line.tool));
             row.limits.extend(tiers::limits_of(&run));
-            tiers::figures_of(&run).into_iter().for_each(|(figure, value)| row.add(figure, value, &source));
+            runs.push((line.tool.clone(), tiers::figures_of(&run)));
+        }
+        tiers::of_one_load(&mut runs);
+        for (source, (_, figures)) in sources.iter().zip(runs) {
+            figures.into_iter().for_each(|(figure, value)| row.add(figure, value, source));
         }
     }
     Ok(table)
