@@ -179,6 +179,12 @@ fn ramp_up(
         Ok(()) => engine::play(&mut ramp, run),
         Err(error) => (cut_short(run), Err(error)),
     };
+    if played.is_err() && !ramp.rows.is_empty() {
+        let cut = format!("stopped in {}", ramp.name_of(ramp.rows.len()));
+        if let Err(error) = ramp.page(&run, Some(&cut)) {
+            terminal::complain(&crate::complaint::of(&error));
+        }
+    }
     let Ramping { mut standing, outputs, rows, worst, kept, .. } = ramp;
     standing.clear();
     let kept = kept.end(run);
@@ -220,7 +226,7 @@ impl Scene for Ramping<'_> {
     fn play(&mut self, start: Time, run: &mut Run) -> Result<bool> {
         let index = run.points.len() - 1;
         let number = self.outputs.first_run + index as u64;
-        let outcome = self.one(index + 1, &RunSetup::of(self.settings, number), number, &format!("run {number}"))?;
+        let outcome = self.one(index + 1, &RunSetup::of(self.settings, number), number, &self.name_of(index))?;
         self.standing.clear();
         run.points[index].start = self.now().since(start);
         ramp::kept::add(run, ACTOR, &outcome);
@@ -234,6 +240,11 @@ impl Scene for Ramping<'_> {
 const ACTOR: u32 = 0;
 
 impl Ramping<'_> {
+    /// The name of a run, counted from 0, as the view and the status have it.
+    fn name_of(&self, index: usize) -> String {
+        format!("run {} of {}", index + 1, self.loads.len())
+    }
+
     fn warm_up(&mut self) -> Result<()> {
         if self.settings.warm_up {
             self.one(0, &RunSetup::warm_up(self.settings), self.outputs.first_run, "the warm-up")?;
@@ -248,7 +259,7 @@ impl Ramping<'_> {
         let standing = &mut self.standing;
         let mut watch = |progress: &ramp::Progress| standing.show(count, load, setup.runtime, constants, progress);
         let played = self.storage.play(self.settings, load, setup, run, &mut watch);
-        let (outcome, backend) = played.with_context(|| format!("run {run}: rows of earlier runs are kept"))?;
+        let (outcome, backend) = played.with_context(|| format!("{name}: rows of earlier runs are kept"))?;
         self.backend = backend;
         if let Some(failure) = failed(&outcome, &*self.storage) {
             bail!("{name}: {failure}; the rows of earlier runs are kept");
@@ -284,9 +295,16 @@ impl Ramping<'_> {
         self.runs.push(outcome);
         self.rows.push(row);
         self.kept.so_far(run.clone());
+        self.page(run, None)
+    }
+
+    /// Writes the page of the runs so far; `cut` says where a ramp ended early.
+    fn page(&self, run: &Run, cut: Option<&str>) -> Result<()> {
         let facts = report::text::facts(self.started_unix_ms, &run.machine);
         let page = ramp::page(self.settings, &self.rows, &self.runs);
-        self.outputs.page(&Page { facts, version: env!("CARGO_PKG_VERSION").into(), ..page }.render())
+        let mut page = Page { facts, version: env!("CARGO_PKG_VERSION").into(), ..page };
+        cut.iter().for_each(|where_| page.cut_short(where_));
+        self.outputs.page(&page.render())
     }
 }
 
