@@ -78,8 +78,11 @@ impl Run {
         if let Some(first) = played.ledger.first_failure() {
             terminal::complain(&format!("the first failure was {first}"));
         }
-        self.write(&played, &field.database.name(), &facts)?;
-        ending.told()?;
+        let window = played.figures.window;
+        let cut = ending
+            .is_early()
+            .then(|| format!("{} of {} s were measured", report::text::seconds(window), field.work.time));
+        all_of([self.write(&played, &field.database.name(), &facts, cut.as_deref()), ending.told()])?;
         Ok(if played.figures.failed() > 0 { Answer::No } else { Answer::Yes })
     }
 }
@@ -93,25 +96,40 @@ impl Run {
         check_files(&files)
     }
 
-    /// Writes the requested files.
+    /// Writes the requested files; `cut` says how far a run came that ended early.
     ///
     /// # Errors
-    /// One cannot be written.
-    pub(super) fn write(&self, played: &Played, name: &str, facts: &[(String, String)]) -> Result<()> {
+    /// One cannot be written. The others are written all the same.
+    pub(super) fn write(
+        &self,
+        played: &Played,
+        name: &str,
+        facts: &[(String, String)],
+        cut: Option<&str>,
+    ) -> Result<()> {
         let Played { figures, ledger, host, server, limiter, .. } = played;
-        if let Some(path) = &self.xml {
+        let xml = self.xml.as_ref().map_or(Ok(()), |path| {
             let date = report::text::date(now_unix_ms());
             let xml = results_xml(figures, ledger, self.work.think(), name, &self.comment, &date);
-            std::fs::write(path, xml).with_context(|| format!("--xml {}", path.display()))?;
-        }
-        if let Some(path) = &self.csv {
+            std::fs::write(path, xml).with_context(|| format!("--xml {}", path.display()))
+        });
+        let csv = self.csv.as_ref().map_or(Ok(()), |path| {
             let csv = seconds_csv(ledger, Span::ZERO, host, server);
-            std::fs::write(path, csv).with_context(|| format!("--csv {}", path.display()))?;
-        }
-        let whole = page(figures, ledger, Observed { host, server }, limiter, facts);
+            std::fs::write(path, csv).with_context(|| format!("--csv {}", path.display()))
+        });
+        let mut whole = page(figures, ledger, Observed { host, server }, limiter, facts);
+        cut.iter().for_each(|how_far| whole.cut_short(how_far));
         let backend = if self.array.is_some() { "virtual time" } else { "" };
-        write(self.work.output.as_deref(), whole, backend)
+        all_of([xml, csv, write(self.work.output.as_deref(), whole, backend)])
     }
+}
+
+/// The last of several failures; those before it are printed.
+pub(super) fn all_of<const N: usize>(done: [Result<()>; N]) -> Result<()> {
+    let mut failed: Vec<anyhow::Error> = done.into_iter().filter_map(Result::err).collect();
+    let last = failed.pop();
+    failed.iter().for_each(|error| terminal::complain(&crate::complaint::of(error)));
+    last.map_or(Ok(()), Err)
 }
 
 /// What ended a load early.
@@ -121,6 +139,10 @@ struct Ending {
 }
 
 impl Ending {
+    fn is_early(&self) -> bool {
+        self.stopped || self.unclosed.is_some()
+    }
+
     /// Reports it, after the results are written.
     fn told(self) -> Result<()> {
         if let Some(error) = self.unclosed {
@@ -138,7 +160,7 @@ fn end<T>(played: Result<T>, mut run: StatsRun, kept: Kept, ending: &Ending) -> 
     if played.is_err() && run.points.is_empty() {
         kept.forget();
     } else {
-        if played.is_err() || ending.stopped || ending.unclosed.is_some() {
+        if played.is_err() || ending.is_early() {
             run.identity.state = State::CutShort;
         }
         kept.end(run);
@@ -153,12 +175,14 @@ impl<'a> Field<'a> {
         let (ranges, scale) = (database.ranges()?, database.number("scale")?);
         let (engine, size, buffers) = (database.engine()?, database.size()?, database.buffers()?);
         let (name, folder) = (database.name(), database.folder());
-        let is_cached = database.is_local() && work.memory.is_none() && !database.reads_directly();
+        let is_cached = database.is_local() && !database.reads_directly();
         if size < machine::look(None, "").memory.0 && is_cached {
             let size = Bytes(size);
-            terminal::complain(&format!(
-                "note: the database has {size}, less than this host's memory: after the first reads the page cache gives them"
-            ));
+            let then = match work.memory {
+                Some(_) => "reads that miss its limited page cache may hit the rest of the host's",
+                None => "after the first reads the page cache gives them",
+            };
+            terminal::complain(&format!("note: the database has {size}, less than this host's memory: {then}"));
         }
         if !database.is_local() {
             terminal::complain("note: the server is on another host: its processors and devices are not seen");

@@ -1,6 +1,6 @@
 //! Order entry in virtual time, on a simulated array.
 
-use super::load::Played;
+use super::load::{Played, all_of};
 use super::{Run, calibrate};
 use crate::command::results;
 use crate::interrupt::{self, Stop};
@@ -9,7 +9,7 @@ use crate::play::now_unix_ms;
 use crate::{Answer, catalogue, terminal};
 use ::database::Isolation;
 use ::oltp::{Evidence, Figures, Ledger, Limiter, LoadSettings, Mode, Shop, ShopPages, Sizes, add_point, load_run};
-use anyhow::{Result, bail};
+use anyhow::{Result, anyhow, bail};
 use array::{Array, Model};
 use block::{Bytes, Span};
 use capacity::{Buffered, play_shop};
@@ -38,10 +38,14 @@ pub fn run(run: &Run, array: &str, memory: &Memory) -> Result<Answer> {
     let played = Played { figures, ledger, seen, host: HostRecord::default(), server: Vec::new(), limiter };
     let state = if stopped { State::CutShort } else { State::Ended };
     let kept = keep(run, (&shop, array), &played, state, memory);
-    run.write(&played, array, &facts(&shop, &device, &kept.identity.command))?;
-    if stopped {
-        bail!("stopped before the end; what was measured until then is kept");
-    }
+    let window = report::text::seconds(played.figures.window);
+    let cut = stopped.then(|| format!("{window} of {} s were measured", run.work.time));
+    let written = run.write(&played, array, &facts(&shop, &device, &kept.identity.command), cut.as_deref());
+    let told = match stopped {
+        true => Err(anyhow!("stopped before the end; what was measured until then is kept")),
+        false => Ok(()),
+    };
+    all_of([written, told])?;
     Ok(Answer::Yes)
 }
 

@@ -1,6 +1,6 @@
 //! A sweep over numbers of users, until more users bring little.
 
-use super::{Ending, Field, Played, Schedule, end, write};
+use super::{Ending, Field, Played, Schedule, all_of, end, write};
 use crate::command::oltp::Sweep;
 use crate::memory::Memory;
 use crate::outputs::check_file;
@@ -52,11 +52,16 @@ impl Sweep {
         if let Some(at) = ::oltp::knee(&steps) {
             terminal::line(&format!("knee     {} users, {:.1} TPS", steps[at].users, steps[at].figures.avg_tps));
         }
-        if !steps.is_empty() {
-            write(self.work.output.as_deref(), sweep_page(&steps, &limiters, &facts), "")?;
-        }
-        ending.told()?;
-        last?;
+        let written = if steps.is_empty() {
+            Ok(())
+        } else {
+            let mut page = sweep_page(&steps, &limiters, &facts);
+            if ending.is_early() || last.is_err() {
+                page.cut_short(&format!("{} were measured", report::text::count(steps.len(), "point", "points")));
+            }
+            write(self.work.output.as_deref(), page, "")
+        };
+        all_of([written, ending.told(), last])?;
         Ok(if steps.iter().any(|step| step.figures.failed() > 0) { Answer::No } else { Answer::Yes })
     }
 }
