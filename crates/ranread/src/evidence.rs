@@ -15,6 +15,8 @@ pub struct BatchEvidence {
     pub bytes_asked: u64,
     /// Bytes read from storage, as counted by the kernel.
     pub bytes_fetched: Option<u64>,
+    /// Fraction of the blocks that a database server had in its own cache, if one was read through.
+    pub server_cached: Option<f64>,
     /// Variation of IOPS between half seconds: standard deviation divided by mean.
     pub iops_variation: Option<f64>,
 }
@@ -24,6 +26,8 @@ pub struct BatchEvidence {
 pub enum Limiter {
     /// This fraction of reads came from the host's page cache.
     HostCache(f64),
+    /// The first fraction of reads came from caches, the second from that of the server.
+    ServerCaches(f64, f64),
     /// The processors were this busy.
     Cpu(f64),
     /// The device was busy for this fraction of the time.
@@ -58,7 +62,10 @@ impl BatchEvidence {
     /// What limited the load, depending on whether IOPS had stopped growing.
     pub fn limiter(&self, still_grew: bool) -> Limiter {
         if let Some(cached) = self.cached().filter(|cached| *cached > 1.0 - FETCHED_LEAST) {
-            return Limiter::HostCache(cached);
+            return match self.server_cached {
+                Some(server) => Limiter::ServerCaches(cached, server),
+                None => Limiter::HostCache(cached),
+            };
         }
         if let Some(busy) = self.cpu_busy.filter(|busy| *busy >= CPU_BUSY) {
             return Limiter::Cpu(busy);
@@ -83,6 +90,13 @@ impl fmt::Display for Limiter {
             Limiter::HostCache(part) => {
                 write!(f, "the host's page cache: {} of what was read did not come from storage", percent(part))
             }
+            Limiter::ServerCaches(part, server) => write!(
+                f,
+                "caches: {} of what was read did not come from storage, {} of it in the server's own cache and the rest \
+                 in the page cache below it",
+                percent(part),
+                percent(&(server / part.max(f64::MIN_POSITIVE)).min(1.0))
+            ),
             Limiter::Cpu(busy) => write!(f, "this host's processors: {} busy", percent(busy)),
             Limiter::Device(name, busy) => {
                 write!(f, "the device: {name} had requests in flight {} of the time", percent(busy))
@@ -111,6 +125,7 @@ mod tests {
             cpu_busy: Some(0.3),
             bytes_asked: 1000,
             bytes_fetched: Some(1000),
+            server_cached: None,
             iops_variation: Some(0.05),
         };
         assert_eq!(seen.limiter(true), Limiter::NothingYet);
@@ -119,7 +134,12 @@ mod tests {
         assert_eq!(of(BatchEvidence { device_busy: Some(0.97), ..seen.clone() }), Limiter::Device("vda".into(), 0.97));
         assert_eq!(of(BatchEvidence { cpu_busy: Some(0.92), ..seen.clone() }), Limiter::Cpu(0.92));
         assert_eq!(of(BatchEvidence { iops_variation: Some(0.004), ..seen.clone() }), Limiter::Ceiling(0.004));
-        assert_eq!(of(BatchEvidence { bytes_fetched: Some(400), ..seen }), Limiter::HostCache(0.6));
+        assert_eq!(of(BatchEvidence { bytes_fetched: Some(400), ..seen.clone() }), Limiter::HostCache(0.6));
+        // Through a server 45 % came from caches, of all reads 9 % from the server's own.
+        let server = of(BatchEvidence { bytes_fetched: Some(550), server_cached: Some(0.09), ..seen });
+        let wanted = "caches: 45 % of what was read did not come from storage, 20 % of it in the server's own cache and the \
+                      rest in the page cache below it";
+        assert_eq!(server.to_string(), wanted);
         assert_eq!(of(BatchEvidence::default()), Limiter::Unseen);
     }
 }

@@ -142,6 +142,7 @@ fn run_once(ask: RunOptions, storage: Storage<'_>, memory: &Memory) -> Result<An
     let Some((batch, measured)) = once.taken else { return Ok(Answer::Yes) };
     terminal::print(&ranread::run_ends(&batch));
     field.print_remarks();
+    field.print_served();
     terminal::complain(&batch::said(&batch, &measured));
     if stop.is_asked() {
         bail!("stopped before the end; the rows of what was done are kept");

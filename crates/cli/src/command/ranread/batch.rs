@@ -44,6 +44,8 @@ pub struct Field<'a> {
     relation: Option<Relation>,
     /// Why the reads of a relation say nothing about the storage.
     unsure: Option<String>,
+    /// Where a server's blocks came from so far.
+    served: Option<relation::Served>,
     failed: bool,
     /// Remarks on batches, to be printed when no output line is open.
     remarks: Vec<String>,
@@ -94,6 +96,7 @@ impl<'a> Field<'a> {
             running,
             relation,
             unsure: None,
+            served: None,
             failed: false,
             remarks: Vec::new(),
         })
@@ -248,7 +251,8 @@ impl<'a> Field<'a> {
         let mut evidence = self.evidence(&outcomes, &before, &after);
         if let Some(looked) = looked {
             evidence.bytes_fetched = fetched;
-            self.remark_on_server(&evidence, looked);
+            evidence.server_cached = Some(looked.hits as f64 / (looked.hits + looked.reads).max(1) as f64);
+            self.look_at_server(&evidence, looked);
         }
         if let Some(first) = outcomes.first().filter(|_| !self.is_simulated()) {
             run.machine.backend.clone_from(&first.backend);
@@ -285,12 +289,20 @@ impl<'a> Field<'a> {
         self.remarks.drain(..).for_each(|line| terminal::complain(&line));
     }
 
-    /// Adds a remark on where a server's blocks came from.
-    fn remark_on_server(&mut self, evidence: &BatchEvidence, looked: Looked) {
+    /// Takes in where a server's blocks came from in a batch.
+    fn look_at_server(&mut self, evidence: &BatchEvidence, looked: Looked) {
         // The first reason is kept: one batch of a sweep that says nothing about the storage is
         // enough.
         self.unsure = self.unsure.take().or_else(|| relation::unsure(evidence, looked));
-        self.remarks.push(relation::said(evidence, looked));
+        match &mut self.served {
+            Some(served) => served.add(evidence, looked),
+            None => self.served = Some(relation::Served::of(evidence, looked)),
+        }
+    }
+
+    /// Prints where a server's blocks came from in all batches.
+    pub fn print_served(&self) {
+        self.served.iter().for_each(|served| terminal::complain(&served.said()));
     }
 
     /// Adds remarks on lost connections, and on each error once.
@@ -325,6 +337,7 @@ impl<'a> Field<'a> {
             cpu_busy: after.cpu_busy_since(before),
             bytes_asked: reads.bytes,
             bytes_fetched: after.fetched_since(before).filter(|_| counted),
+            server_cached: None,
             iops_variation,
         }
     }
@@ -453,9 +466,12 @@ impl Watch for Watching<'_> {
 pub fn said(batch: &Batch, measured: &Measured) -> String {
     let lat = batch.lat();
     let ms = |part| text::millis(lat.quantile(part));
+    let cache = match measured.evidence.server_cached {
+        Some(_) => "the server's own cache or the page cache below it",
+        None => "this host's cache",
+    };
     let cached = measured.evidence.cached().filter(|cached| *cached >= 0.1);
-    let cached =
-        cached.map_or(String::new(), |cached| format!("; {:.0} % of it came from this host's cache", cached * 100.0));
+    let cached = cached.map_or(String::new(), |cached| format!("; {:.0} % of it came from {cache}", cached * 100.0));
     format!(
         "{} requests, p50 {} ms, p99 {}, p99.9 {}, max {}; {} IOPS by the clock{cached}",
         text::thousands(batch.done()),

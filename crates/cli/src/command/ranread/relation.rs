@@ -127,11 +127,36 @@ pub fn unsure(evidence: &BatchEvidence, looked: Looked) -> Option<String> {
     }
 }
 
-/// Where the blocks came from, in one line.
-pub fn said(evidence: &BatchEvidence, looked: Looked) -> String {
-    let all = (looked.hits + looked.reads).max(1) as f64;
-    let device = evidence.cached().map_or("unknown".to_owned(), |cached| format!("{} %", percent(1.0 - cached)));
-    format!("blocks: {} % in the server's cache, {device} from the device", percent(looked.hits as f64 / all))
+/// Where the blocks of some batches came from.
+pub struct Served {
+    looked: Looked,
+    /// Bytes that the processes asked for, and those that the device read, if that is known.
+    asked: u64,
+    fetched: Option<u64>,
+}
+
+impl Served {
+    /// Of one batch.
+    pub fn of(evidence: &BatchEvidence, looked: Looked) -> Served {
+        Served { looked, asked: evidence.bytes_asked, fetched: evidence.bytes_fetched }
+    }
+
+    /// Adds another batch.
+    pub fn add(&mut self, evidence: &BatchEvidence, looked: Looked) {
+        self.looked.hits += looked.hits;
+        self.looked.reads += looked.reads;
+        self.asked += evidence.bytes_asked;
+        self.fetched = self.fetched.zip(evidence.bytes_fetched).map(|(before, more)| before + more);
+    }
+
+    /// In one line.
+    pub fn said(&self) -> String {
+        let Served { looked, asked, fetched } = self;
+        let all = (looked.hits + looked.reads).max(1) as f64;
+        let part = |fetched: u64| (fetched as f64 / (*asked).max(1) as f64).min(1.0);
+        let device = fetched.map_or("unknown".to_owned(), |fetched| format!("{} %", percent(part(fetched))));
+        format!("blocks: {} % in the server's cache, {device} from the device", percent(looked.hits as f64 / all))
+    }
 }
 
 /// Bytes read from a device since the system was started.
