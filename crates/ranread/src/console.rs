@@ -3,6 +3,7 @@
 
 use crate::batch::Batch;
 use crate::grammar::Effort;
+use crate::row::ProcessState;
 use block::{Span, date};
 use std::fmt::Write as _;
 
@@ -127,7 +128,8 @@ pub fn run_begins(processes: u32) -> String {
 pub fn run_ends(batch: &Batch) -> String {
     let effort = match batch.any().effort {
         Effort::Iterations(_) => format!("{} iterations", batch.iterations()),
-        Effort::Seconds(seconds) => format!("{seconds} seconds"),
+        Effort::Seconds(seconds) if batch.state() == ProcessState::Whole => format!("{seconds} seconds"),
+        Effort::Seconds(_) => format!("{} seconds", report::text::seconds(batch.elapsed())),
     };
     format!(
         "\nRandom read background jobs finished.\n\

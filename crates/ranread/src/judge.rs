@@ -50,6 +50,12 @@ pub fn judge(points: &[Point], plan: &SweepPlan, ended: Option<Ended>) -> Vec<Fi
     found
 }
 
+/// The findings, of which nothing can be said if it is not sure that the storage was measured.
+pub fn as_far_as_sure(findings: Vec<Finding>, is_sure: bool) -> Vec<Finding> {
+    let doubted = |finding| Finding { outcome: Outcome::CannotSay, ..finding };
+    findings.into_iter().map(|finding| if is_sure { finding } else { doubted(finding) }).collect()
+}
+
 /// The findings of one batch.
 pub fn judge_batch(measured: &Measured, processes: u32, limits: Limits) -> Vec<Finding> {
     let lat = measured.lat.as_ref().filter(|lat| lat.count() > 0);

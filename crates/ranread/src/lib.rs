@@ -41,7 +41,7 @@ pub use grammar::{
     parse,
 };
 pub use jobs::{Aim, jobs, setup_job};
-pub use judge::{Finding, judge, judge_batch, knee, limiter};
+pub use judge::{Finding, as_far_as_sure, judge, judge_batch, knee, limiter};
 pub use kept::{batches, sheet};
 pub use manifest::{DATABASE_FILE, MANIFEST_FILE, Manifest, ManifestError};
 pub use page::page;

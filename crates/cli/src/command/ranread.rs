@@ -127,11 +127,12 @@ fn run_once(ask: RunOptions, storage: Storage<'_>, memory: &Memory) -> Result<An
     terminal::print(&ranread::run_begins(ask.processes));
     let mut once = Once { processes: Some(ask.processes), taken: None };
     let (run, played) = course::play(&mut field, &mut once, (run, &mut kept), &stop, true);
+    let unsure = field.cannot_say();
     let judged = once
         .taken
         .as_ref()
         .and_then(|(_, measured)| ask.limits.map(|limits| ranread::judge_batch(measured, ask.processes, limits)));
-    let unsure = field.cannot_say();
+    let judged = judged.map(|findings| ranread::as_far_as_sure(findings, unsure.is_none()));
     // A batch that another shell stopped, or that failed, is kept as cut short, without a verdict.
     course::end(run, kept, judged.as_deref().unwrap_or(&[]), unsure.clone(), None);
     if played.is_err() {
@@ -144,7 +145,8 @@ fn run_once(ask: RunOptions, storage: Storage<'_>, memory: &Memory) -> Result<An
     field.print_remarks();
     field.print_served();
     terminal::complain(&batch::said(&batch, &measured));
-    if stop.is_asked() {
+    // Another shell may have asked for it.
+    if stop.is_asked() || batch.state() == ranread::ProcessState::Stopped && !field.failed() {
         bail!("stopped before the end; the rows of what was done are kept");
     }
     if let Some(why) = unsure {

@@ -40,7 +40,8 @@ pub fn run(ask: SweepOptions, storage: Storage<'_>, memory: &Memory) -> Result<A
     }
     let Climb { sweep, .. } = climb;
     let points = sweep.points();
-    let findings = ranread::judge(&points, &plan, sweep.ended());
+    let judged = ranread::judge(&points, &plan, sweep.ended());
+    let findings = ranread::as_far_as_sure(judged, field.cannot_say().is_none());
     let limiter = ranread::limiter(&points).map(|limiter| format!("limit: {limiter}"));
     let batches = ranread::batches(&run);
     let kept = course::end(run, kept, &findings, field.cannot_say(), limiter.clone());
@@ -67,10 +68,10 @@ pub fn run(ask: SweepOptions, storage: Storage<'_>, memory: &Memory) -> Result<A
     limiter.iter().for_each(|limiter| terminal::line(limiter));
     sheet.iter().for_each(|(name, value)| terminal::line(&format!("{name}: {value}")));
     in_memory(kept).iter().for_each(|line| terminal::line(line));
-    let answer = verdict(&findings)?;
+    let answer = verdict(&findings);
     match field.cannot_say() {
         Some(why) => bail!("verdict: cannot say: {why}"),
-        None => Ok(answer),
+        None => answer,
     }
 }
 
