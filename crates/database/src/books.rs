@@ -282,6 +282,7 @@ fn wanted(books: &mut dyn Books, expected: &Expected) -> Result<Option<i64>, Err
 
 /// Checks everything that must hold.
 pub(crate) fn check(books: &mut dyn Books, said: &mut dyn FnMut(&Found)) -> Result<bool, Error> {
+    let failed_before = counted(books, UNSURE)?;
     let left_now = settle(books)?;
     let (is_open, unsure) = (!open_runs(books)?.is_empty(), counted(books, UNSURE)?);
     let mut all = true;
@@ -296,9 +297,14 @@ pub(crate) fn check(books: &mut dyn Books, said: &mut dyn FnMut(&Found)) -> Resu
         let found = if is_open {
             Found { what, holds: None, because: "a run is under way; check again when it has ended".into() }
         } else if let Some((_, more)) = left_now.iter().find(|(now, _)| *now == key) {
+            // The rows of both are alike.
+            let or = match failed_before {
+                0 => String::new(),
+                failed => format!(" or of {failed} earlier transactions that failed, which cannot be told apart"),
+            };
             let because = format!(
-                "{number}, expected {}; {more} more are of a run that died before it could tell, and are taken as they \
-                 are from now on",
+                "{number}, expected {}; {more} more are of a run that died before it could tell{or}, and are taken as \
+                 they are from now on",
                 wanted - more
             );
             Found { what, holds: None, because }
