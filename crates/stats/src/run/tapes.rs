@@ -182,9 +182,9 @@ mod tests {
 
     const AT: Taped = Taped { point: 0, actor: 0, start: Span::from_millis(3000), measured: Span::from_millis(2000) };
 
-    /// 200 reads of 100 µs in each of two seconds; those 5 that are in flight at the end of the load
-    /// take 3 ms more. They are counted in the last second and its percentiles, of which they are
-    /// the slowest, and are no second of 1667 a second.
+    /// 200 reads of 100 µs in each of two seconds; 5 more, in flight at the end of the load,
+    /// take 3 ms longer. They are counted in the last second and its percentiles, of which they
+    /// are the slowest, and are no second of 1667 a second.
     #[test]
     fn what_drains_after_the_load_is_part_of_the_last_second() {
         let mut tape = Tape::new(ms(0), Noted { slices: Some(Span::from_millis(500)), ..Noted::default() });

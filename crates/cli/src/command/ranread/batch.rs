@@ -251,8 +251,7 @@ impl<'a> Field<'a> {
         let mut evidence = self.evidence(&outcomes, &before, &after);
         if let Some(looked) = looked {
             evidence.bytes_fetched = fetched;
-            evidence.server_cached = Some(looked.hits as f64 / (looked.hits + looked.reads).max(1) as f64);
-            self.look_at_server(&evidence, looked);
+            self.look_at_server(&mut evidence, looked);
         }
         if let Some(first) = outcomes.first().filter(|_| !self.is_simulated()) {
             run.machine.backend.clone_from(&first.backend);
@@ -290,7 +289,8 @@ impl<'a> Field<'a> {
     }
 
     /// Takes in where a server's blocks came from in a batch.
-    fn look_at_server(&mut self, evidence: &BatchEvidence, looked: Looked) {
+    fn look_at_server(&mut self, evidence: &mut BatchEvidence, looked: Looked) {
+        evidence.server_cached = Some(looked.hits as f64 / (looked.hits + looked.reads).max(1) as f64);
         // The first reason is kept: one batch of a sweep that says nothing about the storage is
         // enough.
         self.unsure = self.unsure.take().or_else(|| relation::unsure(evidence, looked));
