@@ -3,7 +3,7 @@
 
 use ::history::{Figures, Latency};
 use block::{Bytes, BytesPerSecond, Cause, LimitKind, ObjectId, Span};
-use qos::{FloorState, GateStatus, Shortage, Tally};
+use qos::{FloorState, GateStatus, Tally};
 use std::collections::BTreeMap;
 
 /// The bandwidth limits between clients and the server, and their counters since the server
@@ -53,8 +53,10 @@ pub struct Seen {
     pub waited: BTreeMap<Cause, Span>,
     /// Outstanding requests, in thousandths, integrated over time in nanoseconds.
     outstanding: u128,
-    /// How its floor fared.
+    /// How its floor fared, in the longest account of the sample.
     pub floor: FloorState,
+    /// The length of that account.
+    judged: Span,
     /// By how much its floor was missed.
     pub missed: Missed,
 }
@@ -63,7 +65,7 @@ pub struct Seen {
 /// requests outstanding, or a ceiling is in the way, the storage has not missed it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Missed {
-    /// Time during which it was missed.
+    /// Time during which it was missed, a rate or a latency.
     pub time: Span,
     /// Operations.
     pub ops: u64,
@@ -193,8 +195,10 @@ impl Seen {
             *self.waited.entry(cause).or_default() += span;
         }
         self.outstanding += u128::from(account.outstanding_mean_milli) * u128::from(length.as_nanos());
-        self.floor = account.floor;
-        self.missed.add(account.floor, length);
+        if length >= self.judged {
+            (self.floor, self.judged) = (account.floor, length);
+        }
+        self.missed.add(account.floor, account.asked.min(length));
     }
 
     /// Adds what happened to another object in the same time; the floor is kept.
@@ -292,14 +296,16 @@ impl Seen {
 }
 
 impl Missed {
-    /// Adds the state of a floor that lasted for `length`.
-    fn add(&mut self, floor: FloorState, length: Span) {
-        let FloorState::Short { served, wanted, kind, why } = floor else { return };
-        if !matches!(why, Shortage::Overcommitted { .. } | Shortage::Adjusting) {
+    /// Adds the state of a floor of which something was asked for `asked`.
+    fn add(&mut self, floor: FloorState, asked: Span) {
+        let (FloorState::Short { why, .. } | FloorState::Slow { why, .. }) = floor else { return };
+        if !why.is_of_storage() {
             return;
         }
-        let less = u128::from(wanted.saturating_sub(served)) * u128::from(length.as_nanos()) / 1_000_000_000;
-        self.time += length;
+        self.time += asked;
+        // Where a latency is missed, no rate is.
+        let FloorState::Short { served, wanted, kind, .. } = floor else { return };
+        let less = u128::from(wanted.saturating_sub(served)) * u128::from(asked.as_nanos()) / 1_000_000_000;
         *match kind {
             LimitKind::Iops => &mut self.ops,
             LimitKind::Throughput => &mut self.bytes,

@@ -117,6 +117,14 @@ pub enum Shortage {
     Adjusting,
 }
 
+impl Shortage {
+    /// Whether the storage is at fault: not if the client keeps too few requests outstanding, or a
+    /// ceiling is in the way.
+    pub fn is_of_storage(self) -> bool {
+        !matches!(self, Shortage::NeedsOutstanding(_) | Shortage::CeilingAbove)
+    }
+}
+
 /// What happened to one object since the last account. Its counts are of requests addressed to the
 /// object itself; `passed` counts those of everything beneath it as well.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -153,6 +161,9 @@ pub struct ObjectAccount {
     pub outstanding_mean_milli: u64,
     /// The state of its floor.
     pub floor: FloorState,
+    /// For how long something was asked of the floor: [`FloorState::Short`] has rates over this
+    /// time.
+    pub asked: Span,
     /// What passed its own ceiling, from it and everything beneath it; `None` without a ceiling of
     /// its own.
     pub passed: Option<Passed>,
@@ -204,7 +215,7 @@ pub struct GateStatus {
     pub floors_iops: u64,
     /// The sum of the floors in bytes per second.
     pub floors_bytes: Bytes,
-    /// Whether the floors together are near the best that the backend did (more than 80 % of it):
-    /// advice, not a refusal.
+    /// Whether the floors together are near the best that the backend did (more than 80 % of it)
+    /// while more was asked of it: advice, not a refusal.
     pub floors_near_best: bool,
 }

@@ -327,7 +327,7 @@ mod tests {
         let floor = qos::FloorState::Short { served: 60, wanted: 100, kind: LimitKind::Iops, why: missed };
         let said = vec![
             qos::ObjectAccount { object: lun, ..account(100, 30) },
-            qos::ObjectAccount { object: volume, floor, ..qos::ObjectAccount::default() },
+            qos::ObjectAccount { object: volume, floor, asked: Span::SECOND, ..qos::ObjectAccount::default() },
         ];
         let replies = vec![(lun, Span::from_millis(2))];
         let account = Account { now: at(1000), said, replies, ..Account::default() };

@@ -37,8 +37,9 @@ impl Scheduler {
         let response = completion.end.since(job.arrived);
         let served = Served { bytes: job.bytes, service: took, response };
         self.in_flight -= 1;
+        let pressed = self.backend_full || self.floors.window_full || self.floors.scale.part() < 1.0;
         self.backend_full = false;
-        self.pace.count(self.now, job.bytes);
+        self.pace.count(self.now, job.bytes, pressed);
         let (cost, best_effort) = (job::cost(job.bytes), job.best_effort);
         let has_floor = self.leave_node(slot, completion, Some(served));
         self.jobs.free(slot);

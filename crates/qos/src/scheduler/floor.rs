@@ -78,15 +78,20 @@ pub(crate) struct FloorControl {
 #[derive(Debug, Default)]
 pub(crate) struct FloorTally {
     pub served: Tally,
+    /// Time with nothing outstanding, without the time in `quiet`.
     pub idle: Span,
+    /// Time for which it slept, or nothing was outstanding for as long as puts it to sleep.
+    pub quiet: Span,
     pub capped: bool,
     pub since: Time,
+    /// It fell asleep since the last account, which has to report it all the same.
+    pub slept: bool,
 }
 
 impl FloorTally {
     /// A new interval begins.
     pub fn restart(&mut self, now: Time) {
-        *self = FloorTally { since: now, ..FloorTally::default() };
+        *self = FloorTally { since: now, slept: self.slept, ..FloorTally::default() };
     }
 }
 
@@ -178,7 +183,10 @@ impl FloorControl {
 
     /// Brings what is integrated over time up to now.
     pub fn touch(&mut self, now: Time) {
-        self.account.idle += self.gauge.touch(now, self.outstanding);
+        let idle = self.gauge.touch(now, self.outstanding);
+        // While it is judged, it is touched each tick; a longer time passed in its sleep.
+        let sleeps = idle.as_secs_f64() >= promise::MEMORY;
+        *if sleeps { &mut self.account.quiet } else { &mut self.account.idle } += idle;
     }
 
     /// Sets the clocks' rates for a common scale, if they differ by more than a thousandth; true if

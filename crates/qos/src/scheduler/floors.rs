@@ -40,6 +40,8 @@ pub(crate) struct Floors {
     /// Floors that may have wanted something since the last round, and how many of them this round
     /// has judged.
     pub active: Vec<u32>,
+    /// Those that fell asleep since the last account.
+    pub slept: Vec<u32>,
     pub cursor: usize,
     pub next_tick: Time,
     pub sums: Sums,
@@ -101,6 +103,7 @@ impl Floors {
             share: 1.0,
             attempts: Attempts::new(),
             active: Vec::new(),
+            slept: Vec::new(),
             cursor: 0,
             next_tick: Time::ZERO,
             sums: Sums::default(),

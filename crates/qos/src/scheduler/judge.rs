@@ -34,7 +34,11 @@ impl Scheduler {
             if self.judge(floor) {
                 self.floors.cursor += 1;
             } else {
-                self.guarantees[floor].active = false;
+                let guarantee = &mut self.guarantees[floor];
+                guarantee.active = false;
+                if !std::mem::replace(&mut guarantee.account.slept, true) {
+                    self.floors.slept.push(floor);
+                }
                 self.floors.active.swap_remove(self.floors.cursor);
             }
         }

@@ -34,6 +34,10 @@ impl Scheduler {
         if self.round.is_none() {
             let (mut metered, mut passed) = (std::mem::take(&mut self.metered), std::mem::take(&mut self.passed));
             let mut active = self.floors.active.clone();
+            for floor in std::mem::take(&mut self.floors.slept) {
+                self.guarantees[floor].account.slept = false;
+                active.push(floor);
+            }
             // They are taken from the end.
             [&mut metered, &mut passed, &mut active].into_iter().for_each(|list| list.reverse());
             self.round = Some(Round { began: self.now, metered, passed, active });
@@ -64,8 +68,8 @@ impl Scheduler {
         let Some(guarantee) = self.guarantees.get(floor) else { return };
         if guarantee.account.since < began && guarantee.node != NONE {
             let object = self.nodes[guarantee.node].id;
-            let floor = self.account_floor(floor);
-            out.push(ObjectAccount { object, floor, ..ObjectAccount::default() });
+            let (floor, asked) = self.account_floor(floor);
+            out.push(ObjectAccount { object, floor, asked, ..ObjectAccount::default() });
         }
     }
 
@@ -86,7 +90,7 @@ impl Scheduler {
         let mut account = self.meters[meter].take(self.now, held);
         self.part_stalls(&mut account, length);
         account.object = self.nodes[node].id;
-        account.floor = self.account_floor(self.nodes[node].floor);
+        (account.floor, account.asked) = self.account_floor(self.nodes[node].floor);
         let limit = self.nodes[node].limit;
         if limit != NONE && self.limits[limit].has_rate() {
             account.passed = Some(self.limits[limit].take_passed());
@@ -133,23 +137,25 @@ impl Scheduler {
             && record.has_passed()
         {
             let (object, passed) = (self.nodes[node].id, Some(record.take_passed()));
-            let floor = self.account_floor(self.nodes[node].floor);
-            out.push(ObjectAccount { object, passed, floor, ..ObjectAccount::default() });
+            let (floor, asked) = self.account_floor(self.nodes[node].floor);
+            out.push(ObjectAccount { object, passed, floor, asked, ..ObjectAccount::default() });
         }
         self.limits[limit].is_in_use(self.now)
     }
 
-    /// The state of a floor since the last account.
-    fn account_floor(&mut self, floor: u32) -> FloorState {
+    /// The state of a floor since the last account, and the time in which its owner asked for
+    /// something.
+    fn account_floor(&mut self, floor: u32) -> (FloorState, Span) {
         if floor == NONE {
-            return FloorState::NotSet;
+            return (FloorState::NotSet, Span::ZERO);
         }
         let (now, phi, open) = (self.now, self.floors.scale.part(), self.floors.window.is_open());
         let guarantee = &mut self.guarantees[floor];
         guarantee.touch(now);
-        let state = state_of(guarantee, now.since(guarantee.account.since).as_secs_f64(), phi, open);
+        let asked = now.since(guarantee.account.since).saturating_sub(guarantee.account.quiet);
+        let state = state_of(guarantee, asked.as_secs_f64(), phi, open);
         guarantee.account.restart(now);
-        state
+        (state, asked)
     }
 
     /// Reports what each shared group passed since it was last reported: `most` of them, from slot
@@ -176,7 +182,8 @@ impl Scheduler {
     pub fn status(&self) -> GateStatus {
         let (iops, bytes) = (self.floors.iops, self.floors.bytes);
         let (best_iops, best_bytes) = (self.pace.best_ops(), self.pace.best_bytes());
-        let is_near = |sum: u64, best: u64| best > 0 && u128::from(sum) * 10 > u128::from(best) * 8;
+        let is_near =
+            |sum: u64, best: u64| best > 0 && self.pace.was_pressed() && u128::from(sum) * 10 > u128::from(best) * 8;
         GateStatus {
             queued: u64::from(self.queued),
             in_flight: u64::from(self.in_flight),
@@ -193,13 +200,17 @@ impl Scheduler {
     }
 }
 
+/// Seconds in which an owner must have asked for its rate to be judged: less is chance.
+const ASKED_LEAST: f64 = 0.02;
+
 fn per_mille(part: f64) -> u32 {
     (part * 1000.0).round() as u32
 }
 
 /// The state of a floor. Of operations and bytes the one reached first ends the promise, so the
 /// kind that is nearer decides. 1 % below is met. A rate that is short goes before a latency that
-/// is.
+/// is. `seconds` are those in which the owner asked: a run that begins or ends within the interval
+/// is judged by its own time.
 fn state_of(guarantee: &mut FloorControl, seconds: f64, phi: f64, open: bool) -> FloorState {
     let median = guarantee.latency.as_mut().and_then(|latency| Some((latency.take_median()?, latency.most)));
 
@@ -214,10 +225,10 @@ fn state_of(guarantee: &mut FloorControl, seconds: f64, phi: f64, open: bool) ->
         .filter_map(|(kind, wanted, served)| Some((kind, wanted?, served as f64 / seconds.max(1e-9))))
         .max_by(|a, b| part(a).total_cmp(&part(b)));
     let short = nearest.filter(|nearest| part(nearest) < 0.99);
-    let asks = tally.idle.as_secs_f64() < 0.5 * seconds;
+    let asks = tally.idle.as_secs_f64() < 0.5 * seconds && seconds >= ASKED_LEAST;
     match short {
         Some((kind, wanted, served)) if asks => {
-            let why = shortage(guarantee, served, wanted, phi, open);
+            let why = shortage(guarantee, (kind, wanted), phi, open);
             FloorState::Short { served: served as u64, wanted, kind, why }
         }
         _ => match median {
@@ -241,18 +252,19 @@ fn slowness(guarantee: &FloorControl, wanted: Span, phi: f64, open: bool) -> Sho
     }
 }
 
-fn shortage(guarantee: &FloorControl, served: f64, wanted: u64, phi: f64, open: bool) -> Shortage {
+fn shortage(guarantee: &FloorControl, wanted: (LimitKind, u64), phi: f64, open: bool) -> Shortage {
     let second = guarantee.gauge.second;
     let depth = second.outstanding / second.time.max(1e-9);
+    // In operations, of the size that it asks for.
+    let operations = match wanted {
+        (LimitKind::Iops, wanted) => wanted as f64,
+        (LimitKind::Throughput, wanted) => wanted as f64 * second.ops / second.bytes.max(1e-9),
+    };
     // Little's law: rate × time each = requests outstanding, with the best time that was seen, or
     // else the present one.
-    let least = if guarantee.best_service.is_finite() {
-        // In operations, of the size that it asks for.
-        let operations = second.ops / second.time.max(1e-9) * wanted as f64 / served.max(1e-9);
-        (operations * guarantee.best_service).ceil()
-    } else {
-        (depth * wanted as f64 / served.max(1e-9)).ceil()
-    };
+    let present = second.outstanding / second.ops.max(1e-9);
+    let each = if guarantee.best_service.is_finite() { guarantee.best_service } else { present };
+    let least = (operations * each).ceil();
     let needs = Shortage::NeedsOutstanding((least as u64).max(depth as u64 + 1));
     match () {
         () if guarantee.account.capped => Shortage::CeilingAbove,

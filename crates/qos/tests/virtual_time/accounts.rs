@@ -184,6 +184,42 @@ fn what_a_floor_in_bytes_needs_is_counted_in_its_own_requests() {
     assert_eq!((why, kind), (Shortage::NeedsOutstanding(3), LimitKind::Throughput));
 }
 
+/// The account of one object.
+fn account_of(bed: &mut Bed, object: u32) -> ObjectAccount {
+    accounts(bed).into_iter().find(|account| account.object.0 == object).unwrap_or_else(|| panic!("{object}"))
+}
+
+/// A run that ends or begins within an interval, and its pause before or after, on the way to a
+/// floor above it. It gets 10 000 a second of a floor of 20 000 at depth 1, by its own time: not
+/// the 3000 of the whole interval, and not everything that it asked for.
+#[test]
+fn a_run_within_an_interval_is_judged_by_its_own_time() {
+    let runs = [Client::new(11, 1).between(0, SECOND + 300 * MS), Client::new(12, 1).between(5_700 * MS, 8 * SECOND)];
+    let mut bed = Bed::new(Device::new(8, 100_000), runs.into());
+    bed.edit(add(1, None)).edit(add(11, Some(1))).edit(add(12, Some(1))).edit(limit(1, floor(20_000)));
+    bed.run(SECOND);
+    accounts(&mut bed);
+    for until in [2, 6] {
+        bed.run(until * SECOND);
+        let account = account_of(&mut bed, 1);
+        let why = Shortage::NeedsOutstanding(2);
+        let FloorState::Short { served, wanted: 20_000, why: said, .. } = account.floor else { panic!("{account:?}") };
+        assert!(said == why && (7_500..=10_100).contains(&served), "{account:?}");
+        assert!((290..=380).contains(&(account.asked.as_nanos() / MS)), "{account:?}");
+    }
+}
+
+/// One request at a time, with pauses, is all that it was asked for: 1000 a second say nothing
+/// about a floor of 900. Beside others that wait, they do.
+#[test]
+fn floors_are_near_the_best_only_where_more_was_asked_for() {
+    let mut bed = Bed::new(Device::new(8, 100_000), vec![Client::new(1, 1).think(900_000)]);
+    bed.flat(1..2).edit(limit(1, floor(900)));
+    bed.run(5 * SECOND);
+    let status = bed.gate.status();
+    assert!(!status.floors_near_best && (900..=1_010).contains(&status.best_iops), "{status:?}");
+}
+
 #[test]
 fn only_a_ceiling_that_is_lower_is_named_as_being_above() {
     // A device of 20 000: floor and ceiling 40 000 on the object, which is overcommitted, not
