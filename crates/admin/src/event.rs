@@ -2,9 +2,12 @@
 //! most once a minute.
 //!
 //! ```text
-//!   Noticed ──► EventLog::note ─┬─ first of its kind and subject, or a minute later ──► an Event with a number
-//!                               └─ sooner: counted; EventLog::settle tells the count when the minute is over
+//!   Noticed ──► EventLog::note ─┬─ the first such, or a minute later ──► an Event with a number
+//!                               └─ sooner: counted; EventLog::settle logs the count when the minute is over,
+//!                                  or note before another event about the same subject
 //! ```
+//! An entry has the time of what it tells last. So one that is logged when a minute is over may be
+//! older than the ones before it: whoever lists events sorts them by time.
 
 use super::{AdminError, Answer, Errand};
 use ontap::catalogue::{EventCommand, Filter, Selection};
@@ -96,11 +99,13 @@ kinds! {
 pub struct Noticed {
     /// The kind of event.
     pub kind: EventKind,
-    /// What it concerns: a path, an address. The same kind and subject is a repeat of the same
-    /// event.
+    /// What it concerns: a path, an address.
     pub subject: String,
     /// What happened, as a sentence without the final full stop.
     pub text: String,
+    /// Of which sort it is, where a kind has several. The same kind, subject and sort is a repeat
+    /// of the same event.
+    pub sort: &'static str,
     /// How often.
     pub count: u64,
 }
@@ -110,7 +115,7 @@ pub struct Noticed {
 pub struct Event {
     /// Its number, which grows by one for each event of the pool.
     pub number: u64,
-    /// When, in seconds since 1970.
+    /// When it occurred last, in seconds since 1970.
     pub time: u64,
     /// Its severity.
     pub severity: Severity,
@@ -129,21 +134,31 @@ pub struct EventLog {
     events: VecDeque<Arc<Event>>,
     /// The number of the latest.
     last: u64,
-    held: BTreeMap<(EventKind, String), Held>,
+    held: BTreeMap<Key, Held>,
 }
 
-/// When an event was last logged, and its repeats since.
+/// Subject, kind and sort of an event.
+type Key = (String, EventKind, &'static str);
+
+/// When an event was last logged, its repeats since, and when the last of these was.
 #[derive(Debug)]
 struct Held {
     told: u64,
     text: String,
     count: u64,
+    last: u64,
 }
 
 impl Noticed {
     /// Something that occurred once.
     pub fn once(kind: EventKind, subject: impl Into<String>, text: impl Into<String>) -> Noticed {
-        Noticed { kind, subject: subject.into(), text: text.into(), count: 1 }
+        Noticed { kind, subject: subject.into(), sort: "", text: text.into(), count: 1 }
+    }
+
+    /// The same, as one of this sort.
+    #[must_use]
+    pub fn of_sort(self, sort: &'static str) -> Noticed {
+        Noticed { sort, ..self }
     }
 }
 
@@ -158,41 +173,48 @@ impl EventLog {
         log
     }
 
-    /// The events, oldest first.
+    /// The events, by number.
     pub fn events(&self) -> impl Iterator<Item = &Arc<Event>> {
         self.events.iter()
     }
 
-    /// Adds what was noticed at `date`; returns the resulting event, unless a repeat is only
-    /// counted.
-    pub fn note(&mut self, noticed: Noticed, date: u64) -> Option<Arc<Event>> {
-        let Noticed { kind, subject, text, count } = noticed;
-        let mut key = (kind, subject);
+    /// Adds what was noticed at `date`; returns the resulting events: none if a repeat is only
+    /// counted, and before others the repeats of what was logged about the same subject.
+    pub fn note(&mut self, noticed: Noticed, date: u64) -> Vec<Arc<Event>> {
+        let Noticed { kind, subject, sort, text, count } = noticed;
+        let mut key = (subject, kind, sort);
         if self.held.len() >= HELD_MAX && !self.held.contains_key(&key) {
-            key.1 = String::new();
+            key.0 = String::new();
         }
         if let Some(held) = self.held.get_mut(&key)
             && date.saturating_sub(held.told) < AGAIN_S
         {
-            held.count = held.count.saturating_add(count);
-            held.text = text;
-            return None;
+            (held.count, held.last, held.text) = (held.count.saturating_add(count), date, text);
+            return Vec::new();
         }
-        let before = self.held.insert(key, Held { told: date, text: text.clone(), count: 0 });
-        Some(self.event(kind, text, count + before.map_or(0, |held| held.count), date))
+        let mut events = self.tell(date, |about, _| about.0 == key.0);
+        self.held.insert(key, Held { told: date, last: date, text: text.clone(), count: 0 });
+        events.push(self.event(kind, text, count, date));
+        events
     }
 
     /// Logs the repeats whose minute is over; returns these events.
     pub fn settle(&mut self, date: u64) -> Vec<Arc<Event>> {
         let is_over = |held: &Held| date.saturating_sub(held.told) >= AGAIN_S;
         self.held.retain(|_, held| held.count > 0 || !is_over(held));
-        let due: Vec<_> = self.held.iter_mut().filter(|(_, held)| is_over(held)).collect();
-        let told = due.into_iter().map(|((kind, _), held)| {
+        self.tell(date, |_, held| is_over(held))
+    }
+
+    /// Logs the repeats that `picks` selects, the oldest first.
+    fn tell(&mut self, date: u64, picks: impl Fn(&Key, &Held) -> bool) -> Vec<Arc<Event>> {
+        let due = self.held.iter_mut().filter(|(key, held)| held.count > 0 && picks(key, held));
+        let told = due.map(|((_, kind, _), held)| {
             held.told = date;
-            (*kind, held.text.clone(), std::mem::take(&mut held.count))
+            (held.last, *kind, held.text.clone(), std::mem::take(&mut held.count))
         });
-        let told: Vec<_> = told.collect();
-        told.into_iter().map(|(kind, text, count)| self.event(kind, text, count, date)).collect()
+        let mut told: Vec<_> = told.collect();
+        told.sort_by_key(|(last, ..)| *last);
+        told.into_iter().map(|(last, kind, text, count)| self.event(kind, text, count, last)).collect()
     }
 
     fn event(&mut self, kind: EventKind, mut text: String, count: u64, time: u64) -> Arc<Event> {
@@ -227,7 +249,9 @@ impl Errand<'_> {
             text: event.text.clone(),
             count: event.count,
         };
-        let rows = self.at.world.events().into_iter().rev().map(row);
+        let mut events = self.at.world.events();
+        events.sort_by_key(|event| std::cmp::Reverse((event.time, event.number)));
+        let rows = events.into_iter().map(row);
         self.listed(rows, &grave_unless_asked(selection))
     }
 }
@@ -255,23 +279,44 @@ mod tests {
     #[test]
     fn an_event_is_told_once_a_minute_with_a_count() {
         let mut log = EventLog::default();
-        assert_eq!(log.note(refused("10.0.0.1"), 1000).unwrap().count, 1);
-        for second in 1..60 {
-            assert_eq!(log.note(refused("10.0.0.1"), 1000 + second), None);
+        assert_eq!(log.note(refused("10.0.0.1"), 1000)[0].count, 1);
+        for second in 1..50 {
+            assert_eq!(log.note(refused("10.0.0.1"), 1000 + second), []);
             assert_eq!(log.settle(1000 + second), []);
         }
-        assert!(log.note(refused("10.0.0.2"), 1059).is_some());
+        assert_eq!(log.note(refused("10.0.0.2"), 1059).len(), 1);
+        // At the time of the last one, not of the minute's end.
         let settled = log.settle(1060);
-        assert_eq!((settled.len(), settled[0].count, settled[0].time), (1, 59, 1060));
-        assert!(settled[0].text.ends_with("is met (59 times)"), "{}", settled[0].text);
+        assert_eq!((settled.len(), settled[0].count, settled[0].time), (1, 49, 1049));
+        assert!(settled[0].text.ends_with("is met (49 times)"), "{}", settled[0].text);
         // Nothing has happened since, so nothing is logged; the next one is logged at once.
         assert_eq!(log.settle(1200), []);
-        assert_eq!(log.note(refused("10.0.0.1"), 1201).unwrap().count, 1);
+        assert_eq!(log.note(refused("10.0.0.1"), 1201)[0].count, 1);
         assert_eq!(log.events().map(|event| event.number).collect::<Vec<_>>(), [1, 2, 3, 4]);
     }
 
     /// 100 000 clients: the log and the counts stay within their limits, and none is lost in the
     /// counts.
+    /// A floor is missed by its rate, then by its latency, then met: each is logged at once, and
+    /// before the end the repeats, each at its own time.
+    #[test]
+    fn another_event_about_the_subject_comes_after_its_repeats() {
+        let mut log = EventLog::default();
+        let missed = |sort| Noticed::once(EventKind::FloorMissed, "v", sort).of_sort(sort);
+        for second in 0..10 {
+            log.note(missed("rate"), 1000 + second);
+        }
+        for second in 10..15 {
+            log.note(missed("latency"), 1000 + second);
+        }
+        log.note(Noticed::once(EventKind::FloorMet, "v", "met"), 1020);
+        assert_eq!(log.settle(1100), [], "nothing is left to tell");
+        let told: Vec<_> = log.events().map(|event| (event.time, event.text.as_str())).collect();
+        let expected =
+            [(1000, "rate"), (1009, "rate (9 times)"), (1010, "latency"), (1014, "latency (4 times)"), (1020, "met")];
+        assert_eq!(told, expected);
+    }
+
     #[test]
     fn the_log_is_bounded() {
         let mut log = EventLog::default();
@@ -283,7 +328,7 @@ mod tests {
         let told: u64 = log.events().map(|event| event.count).sum();
         assert_eq!((told, settled.len()), (100_000, 1));
         let long = Noticed::once(EventKind::ExportRefused, "x", "ä".repeat(1000));
-        assert_eq!(log.note(long, 2000).unwrap().text.len(), TEXT_BYTES_MAX);
+        assert_eq!(log.note(long, 2000)[0].text.len(), TEXT_BYTES_MAX);
     }
 
     /// Stored events come back with their numbers, and new numbers continue from there.
@@ -292,7 +337,7 @@ mod tests {
         let mut log = EventLog::default();
         (0..5).for_each(|at| drop(log.note(refused(&at.to_string()), 1000 + at * 100)));
         let mut again = EventLog::of(log.events().map(|event| (**event).clone()));
-        assert_eq!(again.note(refused("9"), 5000).unwrap().number, 6);
+        assert_eq!(again.note(refused("9"), 5000)[0].number, 6);
         assert_eq!(again.events().count(), 6);
     }
 

@@ -48,13 +48,13 @@ impl Events {
 
     /// Adds an event that was noticed just now.
     pub fn note(&self, noticed: Noticed) {
-        self.keep(|log, date| log.note(noticed, date).into_iter().collect());
+        self.keep(|log, date| log.note(noticed, date));
     }
 
     /// Writes the counts of events that were repeated within a minute, once it is over; to be
     /// called regularly.
     pub fn settle(&self) {
-        self.keep(|log, date| log.settle(date).into_iter().collect());
+        self.keep(|log, date| log.settle(date));
     }
 
     /// Updates the log and writes the resulting events to the file.
@@ -72,7 +72,7 @@ impl Events {
         }
     }
 
-    /// The events, oldest first.
+    /// The events, by number.
     pub fn list(&self) -> Vec<Arc<Event>> {
         lock(&self.state).log.events().cloned().collect()
     }

@@ -29,7 +29,9 @@ impl Notices {
     /// Returns the events and starts anew.
     pub fn take(&mut self) -> Vec<Noticed> {
         let held = std::mem::take(&mut self.held);
-        held.into_iter().map(|((kind, subject), (text, count))| Noticed { kind, subject, text, count }).collect()
+        held.into_iter()
+            .map(|((kind, subject), (text, count))| Noticed { kind, subject, sort: "", text, count })
+            .collect()
     }
 }
 

@@ -44,7 +44,9 @@ impl Resource for EmsEvents {
     }
 
     fn items(&self, view: &View<'_>) -> Vec<u64> {
-        view.events().iter().rev().map(|event| event.number).collect()
+        let mut events: Vec<_> = view.events().iter().map(|event| (event.time, event.number)).collect();
+        events.sort_unstable();
+        events.into_iter().rev().map(|(_, number)| number).collect()
     }
 
     fn find(&self, view: &View<'_>, key: &str) -> Option<u64> {

@@ -150,58 +150,62 @@ impl Watch {
         if std::mem::replace(&mut self.sample, sample.number) == sample.number {
             return Vec::new();
         }
-        let mut noticed = Vec::new();
+        let (mut noticed, mut ended) = (Vec::new(), Vec::new());
         for (object, seen) in &sample.objects {
             match missed(seen.floor) {
-                Some(how) => {
+                Some((sort, how)) => {
                     let time = self.missed.entry(*object).or_default();
                     *time += sample.length;
                     if *time >= MISSED_FOR {
                         let path = path(*object);
                         let text = format!("{path}: {how}");
-                        noticed.push(Noticed::once(EventKind::FloorMissed, path, text));
+                        noticed.push(Noticed::once(EventKind::FloorMissed, path, text).of_sort(sort));
                     }
                 }
-                None if self.missed.remove(object).is_some_and(|time| time >= MISSED_FOR) => {
-                    let path = path(*object);
-                    let text = format!("{path}: the floor is met again, or not asked for");
-                    noticed.push(Noticed::once(EventKind::FloorMet, path, text));
-                }
-                None => {}
+                None => ended.extend(self.missed.remove(object).map(|time| (*object, time))),
             }
         }
-        self.missed.retain(|object, _| sample.objects.contains_key(object));
+        ended.extend(self.missed.extract_if(.., |object, _| !sample.objects.contains_key(object)));
+        for (object, _) in ended.into_iter().filter(|(_, time)| *time >= MISSED_FOR) {
+            let path = path(object);
+            let text = format!("{path}: the floor is met again, or not asked for");
+            noticed.push(Noticed::once(EventKind::FloorMet, path, text));
+        }
         noticed
     }
 }
 
-/// What an object gets in place of its floor, and why. If its client keeps too few requests
+/// What an object gets in place of its floor, and why; before it whether its rate or its latency is
+/// missed. If its client keeps too few requests
 /// outstanding, or a ceiling is in the way, the storage is not at fault, and there is no event.
-fn missed(floor: FloorState) -> Option<String> {
-    let because = |why| match why {
-        Shortage::Overcommitted { phi_per_mille } => Some(format!(
+fn missed(floor: FloorState) -> Option<(&'static str, String)> {
+    let (FloorState::Short { why, .. } | FloorState::Slow { why, .. }) = floor else { return None };
+    let because = match why {
+        Shortage::Overcommitted { phi_per_mille } => format!(
             "the floors together are more than the storage can do, each is held at {} % of itself",
             phi_per_mille / 10
-        )),
-        Shortage::NotHelped => Some("holding others back cost much and did not help".into()),
+        ),
+        Shortage::NotHelped => "holding others back cost much and did not help".into(),
         Shortage::TakesAtBest(span) => {
-            Some(format!("half of its requests take {} at best", ontap::show::latency(span.as_nanos())))
+            format!("half of its requests take {} at best", ontap::show::latency(span.as_nanos()))
         }
-        Shortage::Adjusting => Some("others are still being held back for it".into()),
-        Shortage::NeedsOutstanding(_) | Shortage::CeilingAbove => None,
+        Shortage::Adjusting => "others are still being held back for it".into(),
+        Shortage::NeedsOutstanding(_) | Shortage::CeilingAbove => return None,
     };
     let rate = |rate: u64, kind| match kind {
         LimitKind::Iops => format!("{rate} IOPS"),
         LimitKind::Throughput => ontap::show::throughput(rate, ontap::value::SizeUnits::Decimal),
     };
     match floor {
-        FloorState::Short { served, wanted, kind, why } => {
-            let why = because(why)?;
-            Some(format!("{} served of a floor of {}: {why}", rate(served, kind), rate(wanted, kind)))
+        FloorState::Short { served, wanted, kind, .. } => {
+            Some(("rate", format!("{} served of a floor of {}: {because}", rate(served, kind), rate(wanted, kind))))
         }
-        FloorState::Slow { median, wanted, why } => {
+        FloorState::Slow { median, wanted, .. } => {
             let (median, wanted) = (ontap::show::latency(median.as_nanos()), ontap::show::latency(wanted.as_nanos()));
-            Some(format!("half of its requests took longer than {median}, {wanted} are expected: {}", because(why)?))
+            Some((
+                "latency",
+                format!("half of its requests took longer than {median}, {wanted} are expected: {because}"),
+            ))
         }
         FloorState::NotSet | FloorState::Met => None,
     }
