@@ -40,9 +40,9 @@ pub struct ReadAhead {
 }
 
 impl ReadAhead {
-    /// A client reads `len` bytes at `at`. Returns what to read ahead, which may exceed the
-    /// object's end.
-    pub fn read(&mut self, object: u64, at: u64, len: u64) -> Option<Ahead> {
+    /// A client reads `len` bytes at `at`, and of its stream at most `most` bytes may be read ahead
+    /// at once. Returns what to read ahead, which may exceed the object's end.
+    pub fn read(&mut self, (object, at, len): (u64, u64, u64), most: u64) -> Option<Ahead> {
         self.reads += 1;
         let reads = self.reads;
         let known =
@@ -53,14 +53,15 @@ impl ReadAhead {
             return None;
         };
         (stream.next, stream.used, stream.in_row) = (at + len, reads, stream.in_row + 1);
+        stream.window = stream.window.min(most);
         // Half of the last window is left: fetch the next one, so that it is there in time.
-        if stream.in_row < IN_ROW || stream.next + stream.window / 2 < stream.fetched {
+        if stream.window == 0 || stream.in_row < IN_ROW || stream.next + stream.window / 2 < stream.fetched {
             return None;
         }
         let from = stream.fetched.max(stream.next);
         let ahead = Ahead { object, at: from, len: stream.window };
         stream.fetched = from + stream.window;
-        stream.window = (stream.window * 2).min(MOST);
+        stream.window = (stream.window * 2).min(MOST).min(most);
         Some(ahead)
     }
 }
@@ -69,18 +70,34 @@ impl ReadAhead {
 mod tests {
     use super::*;
 
+    /// Where little can be kept, no more than that is fetched at once and before it is needed, and
+    /// nothing where nothing can.
+    #[test]
+    fn a_window_is_bounded_by_what_can_be_kept() {
+        let mut ahead = ReadAhead::default();
+        let mut end = 0;
+        for read in 0..1000u64 {
+            let most = if read < 900 { 64 << 10 } else { 0 };
+            let found = ahead.read((7, read * 4096, 4096), most);
+            assert!(found.is_none_or(|found| found.len <= most), "{read}: {found:?}");
+            end = found.map_or(end, |found| found.at + found.len);
+            assert!(end <= (read + 1) * 4096 + (96 << 10), "{read}: {end}");
+        }
+        assert!(end >= 899 * 4096, "{end}");
+    }
+
     #[test]
     fn a_stream_is_fetched_ahead_once_and_nothing_else_is() {
         let mut ahead = ReadAhead::default();
         let (mut fetched, mut last) = (0, 0);
         for read in 0..1000u64 {
-            if let Some(found) = ahead.read(7, read * 4096, 4096) {
+            if let Some(found) = ahead.read((7, read * 4096, 4096), MOST) {
                 assert!(read >= 2 && found.at >= (read + 1) * 4096, "never what was read");
                 assert!(last == 0 || found.at == last, "one after the other");
                 (fetched, last) = (fetched + found.len, found.at + found.len);
             }
             // Another client reads at random.
-            assert_eq!(ahead.read(8, (read * 7919 % 1000) * 8192, 4096), None);
+            assert_eq!(ahead.read((8, (read * 7919 % 1000) * 8192, 4096), MOST), None);
         }
         // Everything from the fourth read on, and at most 1.5 windows too much.
         assert!((997 * 4096..1000 * 4096 + (3 << 19)).contains(&fetched), "{fetched}");

@@ -16,6 +16,10 @@ use uring::{Io, IoError, Pages};
 
 /// Limit on the pages of one read from the second level.
 const SECOND_MAX: u64 = 64;
+/// Of what a partition may hold, the part that is read ahead at once for a stream: one in this
+/// many. One window and a half may wait to be asked for, and what was not asked for twice has a
+/// tenth where the rest is in use.
+const AHEAD_PART: u32 = 16;
 /// Pages of the second level that a step examines, to find those of deleted trees.
 const STEPS: u32 = 512;
 /// Reads of at least this many bytes are sent from the pages. For fewer, the list of addresses
@@ -130,6 +134,15 @@ impl Cached {
         self.numbers.clear();
         self.numbers.extend(found.iter().flatten().map(|slot| slot.0));
         io.show(&self.pages, &self.numbers, first as u32, buf)
+    }
+
+    /// How many bytes may be read ahead at once for a stream in a tree, so that pages are not
+    /// evicted before they are asked for; nothing if that is less than two pages.
+    pub(super) fn ahead_most(&mut self, tree: u32) -> u64 {
+        let partition = self.kept.open(tree).map(|(_, partition)| partition);
+        let slots = partition.and_then(|partition| self.kept.statistics(partition)).map_or(0, |(_, slots, _)| slots);
+        let pages = u64::from(slots / AHEAD_PART);
+        if pages < 2 { 0 } else { pages * self.page }
     }
 
     /// Whether memory has all pages of a part of a tree; does not count as an access.

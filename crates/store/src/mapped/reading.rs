@@ -39,7 +39,8 @@ impl MappedVolumes {
         }
         let (object, at, len) = (queued.request.object, queued.request.at, queued.request.len);
         let found = self.cached.as_mut()?.read(&self.io, (object.0, at, len));
-        let ahead = self.ahead.read(object.0.into(), at, len);
+        let most = self.cached.as_mut()?.ahead_most(object.0);
+        let ahead = self.ahead.read((object.0.into(), at, len), most);
         let missed = match found {
             Some(buf) => {
                 let mut completion = queued.end(now, Ok(()));
