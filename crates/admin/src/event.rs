@@ -80,6 +80,8 @@ kinds! {
     CacheReduced = "cache.memory.reduced" Notice,
     /// The cache has all of its memory again.
     CacheRestored = "cache.memory.restored" Notice,
+    /// The partitions of the cache have less than they were given: the server has less memory.
+    PartitionsReduced = "cache.partition.reduced" Notice,
     /// The cache's second level was turned off because its device failed.
     SecondLevelFailed = "cache.second.failed" Error,
     /// A log-in was refused.
@@ -101,11 +103,11 @@ pub struct Noticed {
     pub kind: EventKind,
     /// What it concerns: a path, an address.
     pub subject: String,
-    /// What happened, as a sentence without the final full stop.
-    pub text: String,
     /// Of which sort it is, where a kind has several. The same kind, subject and sort is a repeat
     /// of the same event.
     pub sort: &'static str,
+    /// What happened, as a sentence without the final full stop.
+    pub text: String,
     /// How often.
     pub count: u64,
 }
@@ -144,9 +146,9 @@ type Key = (String, EventKind, &'static str);
 #[derive(Debug)]
 struct Held {
     told: u64,
+    last: u64,
     text: String,
     count: u64,
-    last: u64,
 }
 
 impl Noticed {
@@ -295,8 +297,6 @@ mod tests {
         assert_eq!(log.events().map(|event| event.number).collect::<Vec<_>>(), [1, 2, 3, 4]);
     }
 
-    /// 100 000 clients: the log and the counts stay within their limits, and none is lost in the
-    /// counts.
     /// A floor is missed by its rate, then by its latency, then met: each is logged at once, and
     /// before the end the repeats, each at its own time.
     #[test]
@@ -317,6 +317,8 @@ mod tests {
         assert_eq!(told, expected);
     }
 
+    /// 100 000 clients: the log and the counts stay within their limits, and none is lost in the
+    /// counts.
     #[test]
     fn the_log_is_bounded() {
         let mut log = EventLog::default();

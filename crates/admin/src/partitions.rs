@@ -94,15 +94,31 @@ impl Partitions {
         }
     }
 
+    /// What the default partition has: what the others leave.
+    pub fn rest(&self) -> u64 {
+        let taken: u64 = self.sizes().iter().map(|(_, size)| size.0).sum();
+        self.memory.map_or(0, |cache| cache.memory.0.saturating_sub(taken))
+    }
+
+    /// Whether the memory has become smaller than the sum of the configured sizes.
+    pub fn are_reduced(&self) -> bool {
+        self.memory.is_some_and(|cache| self.taken() > cache.memory.0)
+    }
+
     /// The sizes in force, by number, in whole pages of at least one. They are as configured, or
-    /// reduced in proportion if the memory has become smaller than their sum. If there are more
-    /// partitions than pages, the last ones get none and are left out.
+    /// reduced in proportion if the memory has become smaller than their sum; the default partition
+    /// then counts as one of their mean size. If there are more partitions than pages, the last
+    /// ones get none and are left out.
     pub fn sizes(&self) -> Vec<(u32, Bytes)> {
         let Some(CacheMemory { memory, page }) = self.memory else { return Vec::new() };
         let (taken, page) = (self.taken(), page.0.max(1));
-        let fitted = |size: u64| match taken > memory.0 {
+        let count = self.by_id.len() as u64;
+        let fitted = |size: u64| match self.are_reduced() {
             // Each is rounded down, so their sum does not exceed the memory.
-            true => (u128::from(size) * u128::from(memory.0) / u128::from(taken)) as u64,
+            true => {
+                let (others, all) = (u128::from(memory.0) * u128::from(count), u128::from(count + 1));
+                (u128::from(size) * others / (u128::from(taken) * all)) as u64
+            }
             false => size,
         };
         let pages = |partition: &CachePartition| (fitted(partition.size) / page).max(1);
@@ -129,9 +145,11 @@ mod tests {
         partitions.memory = memory(8 << 20);
         assert_eq!(partitions.sizes(), [(1, Bytes::mib(6)), (2, Bytes::mib(2))]);
         partitions.memory = memory(1 << 20);
-        assert_eq!(partitions.sizes(), [(1, Bytes::kib(768)), (2, Bytes::kib(256))]);
-        // Of 12 KiB 9 and 3: in whole pages 8, and one by the minimum.
-        partitions.memory = memory(12 << 10);
+        // The default one has a third. The others have 512 and 170 KiB, in whole pages.
+        assert_eq!(partitions.sizes(), [(1, Bytes::kib(512)), (2, Bytes::kib(168))]);
+        assert_eq!((partitions.rest(), partitions.are_reduced()), (344 << 10, true));
+        // Of 16 KiB 8 and 2.7: in whole pages 8, and one by the minimum.
+        partitions.memory = memory(16 << 10);
         assert_eq!(partitions.sizes(), [(1, Bytes::kib(8)), (2, Bytes::kib(4))]);
     }
 
@@ -140,17 +158,18 @@ mod tests {
         let partition = |id, size| CachePartition { id, size, ..CachePartition::default() };
         let memory = |bytes, page| Some(CacheMemory { memory: bytes, page });
         let mut partitions = Partitions::new([partition(1, 60 << 20), partition(2, 4 << 10)]);
-        // The large one's share of the 64 pages rounds down to 63.
+        // The large one's share of the 64 pages, two thirds of them, rounds down to 42.
         partitions.memory = memory(Bytes::mib(4), Bytes::kib(64));
-        assert_eq!(partitions.sizes(), [(1, Bytes::kib(63 * 64)), (2, Bytes::kib(64))]);
+        assert_eq!(partitions.sizes(), [(1, Bytes::kib(42 * 64)), (2, Bytes::kib(64))]);
         // A page is larger now, but the minimum of one still holds.
         partitions.memory = memory(Bytes::mib(64), Bytes::kib(64));
         assert_eq!(partitions.sizes(), [(1, Bytes::mib(60)), (2, Bytes::kib(64))]);
-        // Three small ones would have none of the 16 pages: the large one gives up one for each.
+        // Three small ones would have none of the 16 pages, and one each by the minimum. The large
+        // one has four fifths of nearly all.
         let small = (2..5).map(|id| partition(id, 4 << 10));
         let mut partitions = Partitions::new([partition(1, 1 << 20)].into_iter().chain(small));
         partitions.memory = memory(Bytes::mib(1), Bytes::kib(64));
-        let expected = [(1, 13), (2, 1), (3, 1), (4, 1)].map(|(id, pages)| (id, Bytes::kib(pages * 64)));
+        let expected = [(1, 12), (2, 1), (3, 1), (4, 1)].map(|(id, pages)| (id, Bytes::kib(pages * 64)));
         assert_eq!(partitions.sizes(), expected);
         // 20 partitions of 1 MiB, and 16 pages.
         let mut partitions = Partitions::new((1..=20).map(|id| partition(id, 1 << 20)));

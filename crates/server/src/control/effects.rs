@@ -6,7 +6,7 @@ use super::{Control, ControlError};
 use crate::exports::Export;
 use crate::order::Order;
 use crate::shard::ShardGone;
-use admin::{AdminError, Administration, Effect, Obstacle};
+use admin::{AdminError, Administration, Effect, EventKind, Noticed, Obstacle};
 use block::ObjectId;
 use map::What;
 use qos::ObjectKind;
@@ -176,11 +176,20 @@ impl Control {
     pub(super) fn divide_cache(&self) -> Result<(), ShardGone> {
         let partitions = &self.administration.partitions;
         match partitions.memory {
-            Some(cache) if partitions.taken() > cache.memory.0 => tracing::warn!(
-                memory = cache.memory.0,
-                partitions = partitions.taken(),
-                "the cache has less memory than its partitions were given; each gets its part of it"
-            ),
+            Some(cache) if partitions.are_reduced() => {
+                let (memory, taken) = (cache.memory.0, partitions.taken());
+                tracing::warn!(
+                    memory,
+                    partitions = taken,
+                    "the cache has less memory than its partitions were given; each gets its part of it"
+                );
+                let [memory, taken] = [memory, taken].map(|bytes| self.administration.size(bytes));
+                let text = format!(
+                    "the cache has {memory}, and its partitions were given {taken}: each has its part, and the default one \
+                     as much as they have on average"
+                );
+                self.events.note(Noticed::once(EventKind::PartitionsReduced, "", text));
+            }
             None if partitions.all().next().is_some() => {
                 tracing::warn!("the cache has partitions and no memory: [cache] memory is not set");
             }
