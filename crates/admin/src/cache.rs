@@ -27,7 +27,7 @@ impl Errand<'_> {
             CacheCommand::SecondLevel(selection) => {
                 let rows = self.at.world.second_level().into_iter().map(|seen| SecondLevelRow {
                     path: seen.path,
-                    state: seen.failed.map_or("on".into(), |why| format!("off: {why}")),
+                    failed: seen.failed,
                     size: seen.size.0,
                     hits: seen.hits,
                     written: seen.written,
@@ -67,14 +67,18 @@ impl Errand<'_> {
     /// A row for each partition, the default one first, without the figures that the world has to
     /// provide.
     fn partition_rows(&self) -> Vec<(u32, CachePartitionRow)> {
-        let memory = self.partitions.memory.map_or(0, |cache| cache.memory.0);
-        let rest = memory.saturating_sub(self.partitions.taken());
-        let default = CachePartitionRow { partition: DEFAULT_PARTITION.into(), size: rest, ..Default::default() };
+        let page = self.partitions.memory.map_or(0, |cache| cache.page.0);
+        let default = CachePartitionRow {
+            partition: DEFAULT_PARTITION.into(),
+            size: self.partitions.rest(),
+            page,
+            ..Default::default()
+        };
         let named = self.partitions.all().map(|known| {
             let volumes = known.volumes.iter().map(|volume| self.volume_name(*volume)).collect();
             let (partition, size, id) = (known.name.clone(), known.size, known.id);
             let memory_only = known.memory_only;
-            (id, CachePartitionRow { partition, size, volumes: Some(volumes), counts: None, memory_only })
+            (id, CachePartitionRow { partition, size, page, volumes: Some(volumes), counts: None, memory_only })
         });
         [(0, default)].into_iter().chain(named).collect()
     }

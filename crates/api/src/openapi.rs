@@ -230,6 +230,7 @@ pub(crate) fn record_schema<T>(fields: &[Field<T>]) -> Value {
 pub(crate) fn of_kind(kind: Kind) -> Value {
     match kind {
         Kind::Text | Kind::Ceiling | Kind::Floor => json!({ "type": "string" }),
+        Kind::Word(words) => json!({ "type": "string", "enum": words }),
         Kind::Number => json!({ "type": "integer", "minimum": 0 }),
         Kind::Truth => json!({ "type": "boolean" }),
         Kind::Moment => json!({ "type": "string", "format": "date-time" }),

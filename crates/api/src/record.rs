@@ -28,6 +28,8 @@ pub(crate) struct Field<T> {
 pub(crate) enum Kind {
     /// A text.
     Text,
+    /// One of these words.
+    Word(&'static [&'static str]),
     /// A whole number, not negative: bytes, operations per second, seconds, or a count, as its name
     /// says.
     Number,
@@ -69,6 +71,7 @@ impl<T> Field<T> {
         match self.kind {
             Kind::Ceiling if name == self.name => return Ok(FieldKind::Ceiling),
             Kind::Floor if name == self.name => return Ok(FieldKind::Floor),
+            Kind::Word(words) if name == self.name => return Ok(FieldKind::Word(words)),
             _ => {}
         }
         let mut place = (self.name.to_owned(), each(of_kind(self.kind)));

@@ -15,7 +15,7 @@ const FIELDS: &[Field<()>] = &[
     key("uuid", |view, ()| Some(view.cluster.uuid.as_str().into())),
     key("name", |view, ()| Some(view.cluster.name.as_str().into())),
     known("node.name", |_, ()| Some(NODE.into())),
-    known("state", |_, ()| Some("online".into())),
+    known("state", |_, ()| Some("online".into())).of(Kind::Word(&["online", "offline", "unknown"])),
     known("space.block_storage.size", |view, ()| Some(space(view)?.size.into())).of(Kind::Number),
     known("space.block_storage.available", |view, ()| Some(space(view)?.available.into())).of(Kind::Number),
     known("space.block_storage.used", |view, ()| {

@@ -15,7 +15,8 @@ const FIELDS: &[Field<u64>] = &[
     key("index", |_, number: u64| Some(number.into())).of(Kind::Number),
     key("time", |view, number| Some(moment(event(view, number)?.time))).of(Kind::Moment),
     key("message.name", |view, number| Some(event(view, number)?.name.as_str().into())),
-    key("message.severity", |view, number| Some(event(view, number)?.severity.word().to_lowercase().into())),
+    key("message.severity", |view, number| Some(event(view, number)?.severity.word().to_lowercase().into()))
+        .of(Kind::Word(&["emergency", "alert", "error", "notice", "informational", "debug"])),
     key("log_message", |view, number| {
         let event = event(view, number)?;
         Some(format!("{}: {}", event.name, event.text).into())

@@ -94,7 +94,8 @@ const FIELDS: &[Field<usize>] = &[
     known("description", |view, index| Some(view.jobs.get(index)?.description.as_str().into())),
     known("state", |view, index| {
         Some(if view.jobs.get(index)?.problem.is_none() { "success" } else { "failure" }.into())
-    }),
+    })
+    .of(Kind::Word(&["queued", "running", "paused", "success", "failure"])),
     known("message", |view, index| {
         let problem = view.jobs.get(index)?.problem.as_ref();
         Some(problem.map_or("success", |problem| &problem.message).into())

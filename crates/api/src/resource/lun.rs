@@ -23,7 +23,8 @@ const FIELDS: &[Field<ObjectId>] = &[
     known("location.volume", |view, lun| Some(view.name_value(view.above(lun, ObjectKind::Volume)?))).of(Kind::Named),
     known("location.qtree.name", |view, lun| Some(view.name_of(view.above(lun, ObjectKind::Qtree)?).into())),
     known("location.logical_unit", |view, lun| Some(view.name_of(lun).into())),
-    known("os_type", |view, lun| Some(view.administration.details(lun).os_type.to_string().into())),
+    known("os_type", |view, lun| Some(view.administration.details(lun).os_type.to_string().into()))
+        .of(Kind::Word(OsType::CHOICES)),
     known("enabled", |view, lun| Some((!view.administration.offline.contains(&lun)).into())).of(Kind::Truth),
     known("status.state", |view, lun| {
         Some(if view.administration.offline.contains(&lun) { "offline" } else { "online" }.into())

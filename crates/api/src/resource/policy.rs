@@ -26,15 +26,21 @@ pub(crate) struct Policies;
 /// Bytes of an MB in a limit, in either system of units for sizes.
 pub(super) const MB: u64 = 1_000_000;
 
+/// ONTAP's classes of policies and workloads.
+pub(super) const QOS_CLASSES: &[&str] =
+    &["undefined", "preset", "user_defined", "system_defined", "autovolume", "load_control"];
+
 const FIELDS: &[Field<GroupId>] = &[
     key("uuid", |view, id| Some(uuid_text(group(view, id)?.uuid()).into())),
     key("name", |view, id| Some(group(view, id)?.name().into())),
     known("svm.name", |view, id| Some(view.name_of(group(view, id)?.svm()?).into())),
     known("svm.uuid", |view, id| Some(admin::uuid_of(group(view, id)?.svm()?).into())),
-    known("scope", |view, id| Some(if group(view, id)?.svm().is_some() { "svm" } else { "cluster" }.into())),
+    known("scope", |view, id| Some(if group(view, id)?.svm().is_some() { "svm" } else { "cluster" }.into()))
+        .of(Kind::Word(&["cluster", "svm"])),
     known("policy_class", |view, id| {
         Some(if group(view, id)?.class() == GroupClass::Preset { "preset" } else { "user_defined" }.into())
-    }),
+    })
+    .of(Kind::Word(QOS_CLASSES)),
     known("pgid", |_, id: GroupId| Some(id.0.into())).of(Kind::Number),
     known("object_count", |view, id| Some(group(view, id)?.members().len().into())).of(Kind::Number),
     known("fixed.capacity_shared", |view, id| Some(fixed(view, id)?.shared.into())).of(Kind::Truth),

@@ -18,7 +18,14 @@ pub(crate) struct Svms;
 const FIELDS: &[Field<ObjectId>] = &[
     key("uuid", |_, svm| Some(uuid_of(svm).into())),
     key("name", |view, svm| Some(view.name_of(svm).into())),
-    known("state", |_, _| Some("running".into())),
+    known("state", |_, _| Some("running".into())).of(Kind::Word(&[
+        "starting",
+        "running",
+        "stopping",
+        "stopped",
+        "deleting",
+        "initializing",
+    ])),
     known("subtype", |_, _| Some("default".into())),
     known("aggregates", |view, _| Some(view.cluster.aggregates())).of(Kind::NamedList),
     known("qos_policy.name", |view, svm| view.policy_name(svm)),

@@ -28,9 +28,9 @@ const FIELDS: &[Field<ObjectId>] = &[
     key("name", |view, volume| Some(view.name_of(volume).into())),
     known("svm", |view, volume| Some(view.name_value(view.registry().svm_of(volume)?))).of(Kind::Named),
     known("size", |view, volume| Some(view.size_of(volume).into())).of(Kind::Number),
-    known("state", |_, _| Some("online".into())),
-    known("style", |_, _| Some("flexvol".into())),
-    known("type", |_, _| Some("rw".into())),
+    known("state", |_, _| Some("online".into())).of(Kind::Word(&["error", "mixed", "offline", "online"])),
+    known("style", |_, _| Some("flexvol".into())).of(Kind::Word(&["flexvol", "flexgroup", "flexgroup_constituent"])),
+    known("type", |_, _| Some("rw".into())).of(Kind::Word(&["rw", "dp", "ls"])),
     known("aggregates", |view, _| Some(view.cluster.aggregates())).of(Kind::NamedList),
     known("create_time", |view, volume| match view.administration.details(volume).created {
         0 => None,

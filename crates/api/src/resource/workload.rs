@@ -1,5 +1,6 @@
 //! `/api/storage/qos/workloads`: the objects that policies apply to, with their present limits.
 
+use super::policy::QOS_CLASSES;
 use super::{Resource, View};
 use crate::record::{Field, Kind, asked, key, known};
 use admin::{uuid_of, workload_name};
@@ -15,7 +16,7 @@ const FIELDS: &[Field<ObjectId>] = &[
     key("uuid", |_, object| Some(uuid_of(object).into())),
     key("name", |view, object| Some(workload_name(view.registry().object(object)?).into())),
     known("wid", |_, object: ObjectId| Some(object.0.into())).of(Kind::Number),
-    known("workload_class", |_, _| Some("user_defined".into())),
+    known("workload_class", |_, _| Some("user_defined".into())).of(Kind::Word(QOS_CLASSES)),
     known("policy.name", |view, object| view.policy_name(object)),
     known("policy.uuid", |view, object| view.policy_uuid(object)),
     known("svm", |view, object| Some(view.name_value(view.registry().svm_of(object)?))).of(Kind::Named),

@@ -97,7 +97,7 @@ commands! {
         /// Identifier
         "uuid",
         /// Class: user-defined or preset
-        "class",
+        "class": QOS_CLASS,
         /// Number of the policy group
         "pgid": Count,
         /// Floor for every TB or GB

@@ -83,8 +83,10 @@ commands! {
     "cache second-level show" => SecondLevel by { "path" } {
         /// File or device
         "path",
-        /// Whether it is used, or why not
+        /// Whether it is used: on, off
         "state",
+        /// Why it is off
+        "reason",
         /// What it may hold
         "size": Size,
         /// Pages missed in memory and found there

@@ -57,8 +57,8 @@ commands! {
         /// Snapshot that it was cloned from
         "parent-snapshot",
         /// State
-        "state",
+        "state": VOLUME_STATE,
         /// Type
-        "type",
+        "type": VOLUME_TYPE,
     }
 }

@@ -103,11 +103,11 @@ commands! {
         /// Size
         "size": Size,
         /// Operating system
-        "ostype",
+        "ostype": OS_TYPE,
         /// State
-        "state",
+        "state": LUN_STATE,
         /// Whether clients are connected: mapped, unmapped
-        "mapped",
+        "mapped": MAPPED,
         /// Connections of clients
         "connections": Count,
         /// Identifier

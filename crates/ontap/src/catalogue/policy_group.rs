@@ -75,7 +75,7 @@ commands! {
         /// Identifier
         "uuid",
         /// Class: user-defined, preset ...
-        "class",
+        "class": QOS_CLASS,
         /// Number of the policy group
         "pgid": Count,
         /// Ceiling

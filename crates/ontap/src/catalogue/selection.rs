@@ -98,7 +98,8 @@ impl FieldList {
     fn resolve(&self, columns: &[&'static str]) -> Result<Vec<&'static str>, Vec<Problem>> {
         let mut fields = Vec::new();
         for name in &self.0 {
-            match columns.iter().find(|c| *c == name) {
+            let is_named = |column: &str| column == name || column.replace('-', "") == *name;
+            match columns.iter().find(|column| is_named(column)) {
                 Some(column) if fields.contains(column) => {}
                 Some(column) => fields.push(*column),
                 None => return Err(vec![Self::unknown(name, columns)]),

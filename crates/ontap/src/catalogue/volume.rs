@@ -117,9 +117,9 @@ commands! {
         /// Identifier
         "uuid",
         /// State
-        "state",
+        "state": VOLUME_STATE,
         /// Type
-        "type",
+        "type": VOLUME_TYPE,
         /// Size
         "size": Size,
         /// Free space

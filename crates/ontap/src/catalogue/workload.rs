@@ -19,7 +19,7 @@ commands! {
         /// Workload
         "workload",
         /// Class: user-defined, system-defined ...
-        "class",
+        "class": QOS_CLASS,
         /// Number of the workload
         "wid": Count,
         /// Policy group

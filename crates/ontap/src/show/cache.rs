@@ -9,6 +9,8 @@ pub struct CachePartitionRow {
     pub partition: String,
     /// Its configured size, in bytes.
     pub size: u64,
+    /// The size of a page, in bytes; 0 if the server has no cache.
+    pub page: u64,
     /// Its counters; `None` if the server has no cache.
     pub counts: Option<CacheCounts>,
     /// The volumes whose pages it holds, as `SVM:VOLUME`; `None` for the default partition, which
@@ -108,7 +110,7 @@ impl Row for CachePartitionRow {
     fn cell(&self, field: &str) -> Option<Cell> {
         Some(match field {
             "partition" => Cell::Text(self.partition.clone()),
-            "size" => Cell::Bytes(self.size),
+            "size" => Cell::Paged(self.size, self.page.max(1)),
             "second-level" => Cell::Flag(!self.memory_only),
             "volumes" => match &self.volumes {
                 None => Cell::Text("all others".into()),
@@ -128,8 +130,8 @@ impl Row for CachePartitionRow {
 pub struct SecondLevelRow {
     /// Its file or device.
     pub path: String,
-    /// `on`, or `off` and why.
-    pub state: String,
+    /// Why it is off, if it is.
+    pub failed: Option<String>,
     /// Its capacity, in bytes.
     pub size: u64,
     /// Pages not in memory but found there.
@@ -161,6 +163,7 @@ impl Row for SecondLevelRow {
     const INSTANCE: &'static [(&'static str, &'static str)] = &[
         ("Second Level", "path"),
         ("State", "state"),
+        ("Why It Is Off", "reason"),
         ("Size", "size"),
         ("Pages Hit", "hits"),
         ("Pages Written", "written"),
@@ -173,7 +176,8 @@ impl Row for SecondLevelRow {
     fn cell(&self, field: &str) -> Option<Cell> {
         Some(match field {
             "path" => Cell::Text(self.path.clone()),
-            "state" => Cell::Text(self.state.clone()),
+            "state" => Cell::Text(if self.failed.is_some() { "off" } else { "on" }.into()),
+            "reason" => Cell::maybe(self.failed.as_ref()),
             "size" => Cell::Bytes(self.size),
             "hits" => Cell::Count(self.hits),
             "written" => Cell::Count(self.written),

@@ -27,6 +27,8 @@ pub enum Cell {
     Bytes(u64),
     /// A size in bytes that was typed once and rounded up to whole blocks; a client's file has any.
     Space(u64),
+    /// A size in bytes that was typed once and rounded up to whole pages of so many bytes.
+    Paged(u64, u64),
     /// Operations per second.
     Iops(u64),
     /// Operations per second and size.
@@ -71,7 +73,7 @@ impl Cell {
             Cell::Flag(flag) => flag.to_string(),
             Cell::Count(number) => number.to_string(),
             Cell::Percent(number) => format!("{number}%"),
-            Cell::Bytes(bytes) | Cell::Space(bytes) => figure::size(*bytes, units),
+            Cell::Bytes(bytes) | Cell::Space(bytes) | Cell::Paged(bytes, _) => figure::size(*bytes, units),
             Cell::Iops(iops) => AbsoluteMinimum(*iops).to_string(),
             Cell::Rate(rate) => rate.to_string(),
             Cell::Moment(seconds) => date(*seconds, "%a %b %d %H:%M:%S %Y"),
@@ -96,7 +98,7 @@ impl Cell {
             Cell::Flag(_) => FieldKind::Truth,
             Cell::Count(_) => FieldKind::Count,
             Cell::Percent(_) => FieldKind::Percent,
-            Cell::Bytes(_) | Cell::Space(_) => FieldKind::Size,
+            Cell::Bytes(_) | Cell::Space(_) | Cell::Paged(..) => FieldKind::Size,
             Cell::Iops(_) => FieldKind::Iops,
             Cell::Rate(_) => FieldKind::Rate,
             Cell::Moment(_) | Cell::Stamp(_) => FieldKind::Time,
@@ -121,6 +123,11 @@ impl Cell {
                 let block = if n.is_multiple_of(SIZE_BLOCK) { SIZE_BLOCK } else { 1 };
                 query.matches_number(*n, &text, |operand| asked(operand)?.checked_next_multiple_of(block))
             }
+            Cell::Paged(n, page) => {
+                query.matches_number(*n, &text, |operand| asked(operand)?.checked_next_multiple_of(*page))
+            }
+            // One of the names, and with `!` none of them.
+            Cell::List(names) => query.matches_any(names),
             _ => self.kind().unwrap_or(FieldKind::Text).picks(query, &text),
         }
     }
@@ -170,6 +177,26 @@ mod tests {
         // What is measured is as it is.
         assert!(picks(&Cell::Bytes(4096), ">1KB") && !picks(&Cell::Bytes(4096), "1KB"));
         assert!(picks(&Cell::Bytes(1_500_000_000), "1.5GB"));
+    }
+
+    /// 4 MB are 61.04 pages of 64 KiB.
+    #[test]
+    fn a_size_in_pages_is_the_one_that_was_typed() {
+        let cell = Cell::Paged(62 << 16, 64 << 10);
+        let picks = |query: &str| cell.matches(&query.parse().unwrap(), SizeUnits::Decimal);
+        assert!(picks("4MB") && picks("<=4MB") && picks("4063232") && !picks("!4MB") && !picks(">4MB"));
+    }
+
+    #[test]
+    fn a_list_is_picked_by_any_of_its_names_and_left_by_each() {
+        let cell = Cell::List(["svm01:fa", "svm01:fb"].map(String::from).into());
+        let picks = |query: &str| cell.matches(&query.parse().unwrap(), SizeUnits::Binary);
+        for query in ["svm01:fa", "svm01:fb", "*:fb", "x|svm01:fa", "!svm01:fc", "*"] {
+            assert!(picks(query), "{query}");
+        }
+        for query in ["svm01:fc", "!svm01:fb", "!*:fa", "svm01:fa,svm01:fb"] {
+            assert!(!picks(query), "{query}");
+        }
     }
 
     #[test]

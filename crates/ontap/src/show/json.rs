@@ -48,6 +48,7 @@ impl Cell {
             | Cell::Percent(number)
             | Cell::Bytes(number)
             | Cell::Space(number)
+            | Cell::Paged(number, _)
             | Cell::Iops(number) => {
                 json!(number)
             }

@@ -54,7 +54,7 @@ impl Row for SnapshotRow {
             "create-time" => Cell::Moment(self.create_time),
             "size" => Cell::Bytes(self.size),
             "total-percent" => Cell::Percent(self.total_percent),
-            "comment" => Cell::Text(self.comment.clone()),
+            "comment" => Cell::maybe(Some(&self.comment).filter(|comment| !comment.is_empty())),
             _ => return None,
         })
     }

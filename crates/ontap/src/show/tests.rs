@@ -149,6 +149,7 @@ fn partitions() -> Vec<CachePartitionRow> {
     let row = |partition: &str, size, volumes: Option<&[&str]>, hits, misses| CachePartitionRow {
         partition: partition.to_owned(),
         size,
+        page: 4096,
         volumes: volumes.map(|volumes| volumes.iter().map(|volume| (*volume).to_owned()).collect()),
         counts: Some(CacheCounts {
             hits,

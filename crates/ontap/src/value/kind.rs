@@ -2,8 +2,8 @@
 //! could ever match is refused, because an empty answer would be misleading.
 
 use super::{
-    AbsoluteMinimum, AdaptiveRate, AskedSize, ExpectedLatency, MinThroughput, Query, Severity, Throughput, Value,
-    ValueError,
+    AbsoluteMinimum, AdaptiveRate, AskedSize, ExpectedLatency, MinThroughput, OsType, Query, Severity, Throughput,
+    Value, ValueError, choice::not_one_of,
 };
 use crate::word::Word;
 use block::moment;
@@ -37,11 +37,32 @@ pub enum FieldKind {
     Floor,
     /// A floor and a ceiling, with a hyphen between.
     Throughput,
+    /// One of these words.
+    Word(&'static [&'static str]),
 }
 
 const TIME_RULE: &str = "is not a time: write a date such as 11/22/2026 or 2026-11-22, or a moment such as \
                          2026-11-22T02:30:59";
 const MONTHS: [&str; 12] = ["Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"];
+
+/// The words of fields that have few, ONTAP's among them: a script may ask for what is never here.
+impl FieldKind {
+    /// The state of a volume.
+    pub const VOLUME_STATE: FieldKind =
+        FieldKind::Word(&["online", "restricted", "offline", "force-online", "force-offline", "mixed"]);
+    /// The type of a volume.
+    pub const VOLUME_TYPE: FieldKind = FieldKind::Word(&["RW", "LS", "DP", "TMP", "DC"]);
+    /// The state of a LUN.
+    pub const LUN_STATE: FieldKind =
+        FieldKind::Word(&["online", "offline", "nvfail", "space-error", "foreign-lun-error"]);
+    /// Whether a LUN has clients.
+    pub const MAPPED: FieldKind = FieldKind::Word(&["mapped", "unmapped"]);
+    /// The operating system that uses a LUN.
+    pub const OS_TYPE: FieldKind = FieldKind::Word(OsType::CHOICES);
+    /// The class of a policy group or workload.
+    pub const QOS_CLASS: FieldKind =
+        FieldKind::Word(&["undefined", "preset", "user-defined", "system-defined", "autovolume", "load-control"]);
+}
 
 impl FieldKind {
     /// The query as it applies to such a field. Patterns apply to all kinds, and `-` stands for a
@@ -67,7 +88,7 @@ impl FieldKind {
         let by_number = |read: fn(&str) -> Option<u64>| read(text).map(|n| query.matches_number(n, text, read));
         let picked = match self {
             // Sizes are printed rounded, and how depends on a setting.
-            FieldKind::Text | FieldKind::Size | FieldKind::Throughput => None,
+            FieldKind::Text | FieldKind::Word(_) | FieldKind::Size | FieldKind::Throughput => None,
             FieldKind::Truth => by_number(|text| truth(text).ok().map(u64::from)),
             FieldKind::Count => by_number(|text| whole_number(text).ok()),
             FieldKind::Percent => by_number(|text| percent(text).ok()),
@@ -91,6 +112,8 @@ impl FieldKind {
     fn check(self, text: &str, is_compared: bool) -> Result<(), ValueError> {
         match self {
             FieldKind::Text => Ok(()),
+            FieldKind::Word(words) if words.contains(&text) => Ok(()),
+            FieldKind::Word(words) => Err(not_one_of(text, "a value of this field", words)),
             FieldKind::Truth => truth(text).map(drop),
             FieldKind::Count => whole_number(text).map(drop),
             FieldKind::Percent => percent(text).map(drop),
@@ -174,6 +197,8 @@ mod tests {
             (FieldKind::Ceiling, &["INF", ">1000IOPS", "0..500IOPS", "300MB/s|INF", "none"], "fast", "throughput"),
             (FieldKind::Floor, &["0", ">1000IOPS", "100IOPS,1MB/s"], "<INF", "is no floor"),
             (FieldKind::Throughput, &["0-INF", "*-INF", "100IOPS-300MB/s|0-INF"], ">1000IOPS", "-max-throughput"),
+            (FieldKind::MAPPED, &["mapped", "un*", "mapped|unmapped"], "foo", "choose from mapped, unmapped"),
+            (FieldKind::VOLUME_TYPE, &["RW", "!DP"], "rw", "did you mean \"RW\""),
             (FieldKind::Throughput, &["0*"], "1000IOPS", "with a hyphen between"),
         ] {
             for text in taken.iter().chain(&["-", "!-", "*"]) {

@@ -62,6 +62,14 @@ impl Query {
         self.terms.iter().any(|term| term.holds(text, by_alphabet)) != self.negated
     }
 
+    /// Whether a list is selected: if any of its names matches a term, or none does where the query
+    /// is negated.
+    pub fn matches_any(&self, names: &[String]) -> bool {
+        let is_one =
+            |name: &String| self.terms.iter().any(|term| term.holds(name, |other| Some(name.as_str().cmp(other))));
+        names.iter().any(is_one) != self.negated
+    }
+
     /// Whether a number is selected that is printed as `text`; `read` returns the number of an
     /// operand. An operand that is not a number selects nothing.
     pub fn matches_number(&self, number: u64, text: &str, read: impl Fn(&str) -> Option<u64>) -> bool {

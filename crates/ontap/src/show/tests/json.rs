@@ -92,7 +92,7 @@ fn as_text(value: &Value, kind: &Cell) -> String {
         Cell::Flag(_) => value.as_bool().expect("a flag").to_string(),
         Cell::Count(_) => number().to_string(),
         Cell::Percent(_) => format!("{}%", number()),
-        Cell::Bytes(_) | Cell::Space(_) => size(number(), SizeUnits::Binary),
+        Cell::Bytes(_) | Cell::Space(_) | Cell::Paged(..) => size(number(), SizeUnits::Binary),
         Cell::Iops(_) => format!("{}IOPS", number()),
         Cell::Latency(_) => value.as_u64().map_or(name("-"), |ns| ExpectedLatency(ns).to_string()),
         Cell::Rate(_) => format!("{}IOPS/TB", number()),

@@ -33,8 +33,8 @@ fn a_second_level_that_fails_is_turned_off_and_clients_notice_nothing() {
     for at in &pieces {
         assert!(client.read(*at, 64 << 10).unwrap() == vec![(*at >> 16) as u8 + 1; 64 << 10], "at {at}");
     }
-    let shown = run(&mut server, "cache second-level show -fields state,hits");
-    assert!(shown.contains("off: read: bytes that are not those that were written"), "{shown}");
+    let shown = run(&mut server, "cache second-level show -fields state,reason,hits");
+    assert!(shown.contains("read: bytes that are not those that were written"), "{shown}");
     for at in &pieces {
         assert!(client.read(*at, 64 << 10).unwrap() == vec![(*at >> 16) as u8 + 1; 64 << 10], "at {at}");
     }
