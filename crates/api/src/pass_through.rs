@@ -77,9 +77,12 @@ pub(crate) fn line(words: &[&str], method: &str, query: &str, mut body: Map<Stri
         is_login.then(|| body.remove("password")).flatten().and_then(|value| value.as_str().map(str::to_owned));
     given.extend(body);
     // Parameters that the client's library adds for records.
-    given.retain(|(name, _)| {
-        !["return_timeout", "return_records", "max_records", "privilege_level"].contains(&name.as_str())
-    });
+    given.retain(|(name, _)| !["return_timeout", "return_records", "privilege_level"].contains(&name.as_str()));
+    let is_paged = |name: &str| ["max_records", "offset", "iterations"].contains(&name);
+    if let Some((name, _)) = given.iter().find(|(name, _)| is_paged(name)) {
+        let message = format!("{name}: here a list is given whole, and statistics once; leave it out");
+        return Err(Problem::bad(code::UNEXPECTED, name, message));
+    }
     for (name, value) in given {
         text += &parameter(&name, &value)?;
     }
@@ -87,7 +90,7 @@ pub(crate) fn line(words: &[&str], method: &str, query: &str, mut body: Map<Stri
     if shows {
         text += " -output json";
     }
-    if shows && path.starts_with("qos statistics") && !text.contains(" -iterations ") {
+    if shows && path.starts_with("qos statistics") {
         text += " -iterations 1";
     }
     Ok(Line { text, secret, answer: if shows { Answer::Records } else { Answer::Text } })
@@ -169,6 +172,15 @@ mod tests {
         assert_eq!(text("volume", "DELETE", "volume=-force", json!({})), "volume delete -volume \"-force\"");
         assert_eq!(text("volume/rename", "POST", "", json!({ "newname": "w" })), "volume rename -newname w");
         assert!(text("qos/statistics/volume/performance", "GET", "", json!({})).ends_with("-iterations 1"));
+        for query in ["max_records=1", "offset=2", "iterations=3"] {
+            let problem = line(&["volume"], "GET", query, Map::new()).unwrap_err();
+            assert_eq!(
+                (problem.status, problem.target.as_deref()),
+                (400, query.split('=').next()),
+                "{}",
+                problem.message
+            );
+        }
         assert_eq!(text("", "POST", "", json!({ "input": "df\nrm" })), "df rm");
         // A password is beside the line.
         let body = json!({ "user_or_group_name": "bob", "role": "readonly", "password": "correct horse" });
