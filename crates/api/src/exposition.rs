@@ -118,19 +118,20 @@ fn escaped(value: &str) -> String {
 fn server(page: &mut Page, view: &View<'_>, seen: &ServerSeen) {
     use Kind::{Counter, Gauge};
     let version = [("version", env!("CARGO_PKG_VERSION"))];
-    page.metric("build_info", Gauge, "The version that runs; always 1.").put(&version, 1);
-    page.one("connections", Gauge, "NBD connections that are open.", u64::from(seen.connections));
-    page.one("client_memory_bytes", Gauge, "Memory that clients claim of the limit `memory`.", seen.claimed.0);
-    let help = "Processor time that the data thread used.";
+    page.metric("build_info", Gauge, "The running version; always 1.").put(&version, 1);
+    page.one("connections", Gauge, "Open NBD connections.", u64::from(seen.connections));
+    page.one("client_memory_bytes", Gauge, "Memory claimed by clients, out of the limit `memory`.", seen.claimed.0);
+    let help = "Processor time used by the data thread.";
     page.one("data_thread_cpu_seconds_total", Counter, help, seen.cpu);
-    let help = "Time by which the data thread went on later than it asked to: limits may have lost rate by it.";
+    let help =
+        "Time by which the data thread woke up later than it had asked to; limits may have lost throughput to it.";
     page.one("data_thread_stalled_seconds_total", Counter, help, seen.stalled);
-    let help = "Time that the data thread waited awake for the next request of a client in ping-pong.";
+    let help = "Time that the data thread spent awake, waiting for a client that sends one request at a time.";
     page.one("data_thread_awake_seconds_total", Counter, help, seen.awake);
-    page.one("data_thread_turns_total", Counter, "How often the data thread looked for work.", seen.turns);
-    let help = "How often receives were held, so that one takes several requests.";
+    page.one("data_thread_turns_total", Counter, "Times that the data thread looked for work.", seen.turns);
+    let help = "Times that a receive was delayed to take several requests at once.";
     page.one("data_thread_holds_total", Counter, help, seen.holds);
-    let help = "Additions to the pool's hourly totals that failed; they are tried again.";
+    let help = "Failed additions to the pool's hourly totals; each is tried again.";
     page.one("totals_failures_total", Counter, help, seen.totals_failed);
     let mut omitted = page.metric("series_omitted", Gauge, "Volumes and policy groups without series of their own.");
     let count = view.objects(ObjectKind::Volume).len();
@@ -142,26 +143,21 @@ fn server(page: &mut Page, view: &View<'_>, seen: &ServerSeen) {
 fn pool(page: &mut Page, view: &View<'_>, seen: &ServerSeen) {
     use Kind::Gauge;
     if let Some(space) = view.at.world.aggregate() {
-        page.one("pool_size_bytes", Gauge, "The pool's space.", space.size);
-        page.one("pool_available_bytes", Gauge, "What is free of the pool's space.", space.available);
+        page.one("pool_size_bytes", Gauge, "Size of the pool.", space.size);
+        page.one("pool_available_bytes", Gauge, "Free space of the pool.", space.available);
     }
     let help =
-        "Whether a flush of the pool has failed since the server began: what was not flushed before may be lost.";
+        "Whether a flush of the pool has failed since the server started: data that was not flushed may be lost.";
     page.one("pool_flush_failed", Gauge, help, seen.flush_failed);
     let gate = view.at.world.sample().gate;
-    page.one("pool_queued_requests", Gauge, "Requests that wait in the gate.", gate.queued);
-    page.one(
-        "pool_outstanding_requests",
-        Gauge,
-        "Requests that the gate let through and that have not ended.",
-        gate.in_flight,
-    );
-    let help = "All floors together, in operations per second.";
+    page.one("pool_queued_requests", Gauge, "Requests waiting in the gate.", gate.queued);
+    page.one("pool_outstanding_requests", Gauge, "Requests that have passed the gate and not ended.", gate.in_flight);
+    let help = "Sum of all floors, in operations per second.";
     page.one("pool_floors_operations_per_second", Gauge, help, gate.floors_iops);
     let help = "The most operations per second that the storage has completed over 2 s.";
     page.one("pool_best_operations_per_second", Gauge, help, gate.best_iops);
     let all = [(vec![], seen.all)];
-    work(page, "pool", "the pool", &all);
+    work(page, "pool", "the whole pool", &all);
 }
 
 fn volumes(page: &mut Page, view: &View<'_>, seen: &ServerSeen) {
@@ -173,8 +169,8 @@ fn volumes(page: &mut Page, view: &View<'_>, seen: &ServerSeen) {
     };
     let counted = |volume: &ObjectId| seen.counted.get(volume).copied().unwrap_or_default();
     let rows: Vec<_> = volumes.iter().map(|volume| (labels(*volume), counted(volume))).collect();
-    work(page, "volume", "a volume and all in it", &rows);
-    let mut size = page.metric("volume_size_bytes", Kind::Gauge, "The volume's size.");
+    work(page, "volume", "a volume and everything in it", &rows);
+    let mut size = page.metric("volume_size_bytes", Kind::Gauge, "Size of the volume.");
     for volume in &volumes {
         size.put(&labels(*volume), view.size_of(*volume));
     }
@@ -185,7 +181,7 @@ fn volumes(page: &mut Page, view: &View<'_>, seen: &ServerSeen) {
     let levels: Vec<(ObjectId, Level)> = volumes.iter().filter_map(|volume| Some((*volume, level(*volume)?))).collect();
     for (name, what, of) in LIMITS {
         let help =
-            format!("The {what} of the volume's own policy group; a shared one is that of all its members together.");
+            format!("The {what}, from the volume's own policy group; all members of a shared group have it together.");
         let mut metric = page.metric(&format!("volume_{name}_per_second"), Kind::Gauge, &help);
         for (volume, level) in &levels {
             if let Some(rate) = of(level) {
@@ -199,10 +195,10 @@ fn volumes(page: &mut Page, view: &View<'_>, seen: &ServerSeen) {
 type LimitRow = (&'static str, &'static str, fn(&Level) -> Option<u64>);
 
 const LIMITS: [LimitRow; 4] = [
-    ("ceiling_operations", "ceiling in operations", |level| level.limits.ceiling.iops.map(|rate| rate.0)),
-    ("ceiling_bytes", "ceiling in bytes", |level| level.limits.ceiling.bytes.map(|rate| rate.0)),
-    ("floor_operations", "floor in operations", |level| level.limits.floor.iops.map(|rate| rate.0)),
-    ("floor_bytes", "floor in bytes", |level| level.limits.floor.bytes.map(|rate| rate.0)),
+    ("ceiling_operations", "ceiling in operations per second", |level| level.limits.ceiling.iops.map(|rate| rate.0)),
+    ("ceiling_bytes", "ceiling in bytes per second", |level| level.limits.ceiling.bytes.map(|rate| rate.0)),
+    ("floor_operations", "floor in operations per second", |level| level.limits.floor.iops.map(|rate| rate.0)),
+    ("floor_bytes", "floor in bytes per second", |level| level.limits.floor.bytes.map(|rate| rate.0)),
 ];
 
 fn groups(page: &mut Page, view: &View<'_>, seen: &ServerSeen) {
@@ -213,7 +209,7 @@ fn groups(page: &mut Page, view: &View<'_>, seen: &ServerSeen) {
     let counted = |group: &GroupId| seen.by_group.get(&Some(*group)).copied().unwrap_or_default();
     let rows: Vec<_> =
         named.iter().map(|(group, name)| (vec![("policy_group", name.as_str())], counted(group))).collect();
-    work(page, "policy_group", "what the policy group is the nearest one of", &rows);
+    work(page, "policy_group", "objects whose nearest policy group this is", &rows);
 }
 
 /// A kind of work: the value of its label, and how to read its figure.
@@ -233,7 +229,7 @@ const WAITS: [Part; 5] = [
 /// Writes the work counters, with names that begin with `prefix`.
 fn work(page: &mut Page, prefix: &str, of: &str, rows: &[(Vec<(&'static str, &str)>, Figures)]) {
     let mut counter = |name: &str, help: &str, label: &'static str, parts: &[Part], in_us: bool| {
-        let mut metric = page.metric(&format!("{prefix}_{name}_total"), Kind::Counter, &format!("{help} of {of}."));
+        let mut metric = page.metric(&format!("{prefix}_{name}_total"), Kind::Counter, &format!("{help}, for {of}."));
         for (labels, done) in rows {
             for (value, part) in parts {
                 let labels: Vec<_> =
@@ -249,15 +245,21 @@ fn work(page: &mut Page, prefix: &str, of: &str, rows: &[(Vec<(&'static str, &st
     counter("bytes", "Bytes read and written", "kind", &BYTES, false);
     counter(
         "completed_requests",
-        "Requests that ended, failed ones included,",
+        "Requests that ended, including failed ones",
         "",
         &[("", |done| done.completed)],
         false,
     );
     counter("failed_requests", "Requests that ended with an error", "", &[("", |done| done.faults)], false);
-    counter("request_seconds", "Time of the requests that ended, by where it went,", "part", &WAITS, true);
+    counter("request_seconds", "Time taken by requests that ended, by where they spent it", "part", &WAITS, true);
     let missed = |done: &Figures| done.missed_ms.saturating_mul(1000);
     counter("floor_missed_seconds", "Time in which a floor was missed", "", &[("", missed)], true);
-    counter("floor_missed_operations", "Operations missing to floors", "", &[("", |done| done.missed_ops)], false);
-    counter("floor_missed_bytes", "Bytes missing to floors", "", &[("", |done| done.missed_bytes)], false);
+    counter(
+        "floor_missed_operations",
+        "Operations by which floors were missed",
+        "",
+        &[("", |done| done.missed_ops)],
+        false,
+    );
+    counter("floor_missed_bytes", "Bytes by which floors were missed", "", &[("", |done| done.missed_bytes)], false);
 }
