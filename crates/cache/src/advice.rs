@@ -25,9 +25,9 @@ pub struct Advice {
     pub best: Option<Worth>,
 }
 
-/// Evaluates sizes from `from` pages on. The best is the largest whose doubling still saved 5 % of
-/// all accesses, either alone or averaged over all doublings since the last that did. So a working
-/// set that fits only as a whole is found even beyond a plateau.
+/// Evaluates sizes from `from` pages on. The best is the largest that still saved 5 % of all
+/// accesses against half of it, either alone or averaged over all doublings since the last that
+/// did. So a working set that fits only as a whole is found even beyond a plateau.
 pub fn advise(curve: &Curve, from: u64) -> Advice {
     let (mut sizes, mut best, mut pages) = (Vec::new(), None, from.max(1));
     let (mut before, mut paid) = (0.0, 0.0);

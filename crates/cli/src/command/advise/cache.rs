@@ -28,7 +28,7 @@ const PLAYED_MAX: u64 = 1 << 24;
 /// From a trace of the requests of clients, or from a kept run of a plan, whose requests are
 /// generated again from its seed, as many in each second as the run had: the share of page reads
 /// that a cache of each size would have hit (a miss-ratio curve by sampling, SHARDS), and the
-/// largest size whose doubling still saves 5 % of all reads. Traces are fio's iologs
+/// largest size that still saves 5 % of all reads against half of it. Traces are fio's iologs
 /// (--write_iolog, versions 2 and 3), tables (time_us,file,action,offset,length) and dumps of
 /// blktrace. Exit code 0: a size is worth its memory; 1: none is.
 #[derive(clap::Args)]
@@ -195,16 +195,16 @@ impl Found {
 
     fn verdict(&self) -> String {
         let Some(best) = self.best else {
-            return "No size is worth its memory: no doubling saves 5 % of the pages asked for.".into();
+            return "No size is worth its memory: none saves 5 % of the pages asked for against half of it.".into();
         };
         let size = self.bytes(best.pages);
         let played = self.played.map_or(String::new(), |hits| {
             format!(" Played through a cache of the server (S3-FIFO) of that size: {} %.", percent(hits))
         });
         format!(
-            "{size} is worth its memory: the largest whose doubling saved 5 % of the pages asked for, by itself or on average \
-             over the doublings since the last that did. It has {} % of them.{played} The first time that a page is asked for is a miss at any size.",
-            percent(best.hits)
+            "{size} is worth its memory: the largest size that still saved 5 % of the pages asked for against half of it, by \
+             itself or on average over the doublings since the last that did. It has {} % of them.{played} The first time that a page is asked for is a miss at any size.",
+            best.hits * 100.0
         )
     }
 
