@@ -86,6 +86,9 @@ impl Work<'_, '_> {
         };
         let volumes = self.errand.registry.objects().filter(|object| object.kind() == ObjectKind::Volume);
         let volumes: Vec<&Object> = volumes.filter(|volume| is_asked(volume)).collect();
+        if let Some(name) = show.volume.as_ref().and_then(|query| query.literal()).filter(|_| volumes.is_empty()) {
+            return Err(Obstacle::NoVolume.told(format!("there is no volume {name}")).given(name).into());
+        }
         let mut sums: BTreeMap<ObjectId, Seen> =
             volumes.iter().map(|volume| (volume.id(), self.floor_of(volume.id()))).collect();
         for (&object, seen) in &self.sample.objects {

@@ -171,7 +171,7 @@ rules! {
     /// A burst in IOPS above nothing.
     BurstNeedsIops = 8454907, Invalid, "a burst in IOPS needs a ceiling in IOPS: give one, or the burst in percent";
     /// Credits define the burst themselves.
-    BurstWithCredits = 8454908, Invalid, "where the peak is reached on credits, only the burst's duration can be set";
+    BurstWithCredits = 8454908, Invalid, "where the peak is reached on credits, only the burst's duration can be set: leave out percent and IOPS";
     /// Shared or not is for life.
     SharedImmutable = 8454909, Invalid, "whether a policy group is shared cannot be changed: make a new group";
     /// A shared floor guarantees nobody anything.

@@ -240,7 +240,10 @@ impl<'a> Binder<'a> {
         let parameter = halves.and_then(|(name, value)| Some((self.named(name)?, value)));
         if let Some((parameter, value)) = parameter {
             let joined = Word { text: format!("{}{text}", value.text), quoted: value.quoted };
-            if (parameter.check)(&joined).is_ok() {
+            // `svm01 1GB` are two values, `10 GB` is one.
+            let is_another =
+                value.text.ends_with(char::is_alphanumeric) && text.starts_with(|c: char| c.is_ascii_digit());
+            if !is_another && (parameter.check)(&joined).is_ok() {
                 if let Some(mended) = &mut self.mended {
                     mended.pop();
                     mended.push(joined.clone());

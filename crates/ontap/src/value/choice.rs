@@ -133,7 +133,7 @@ choice! {
 choice! {
     /// How far back something is looked at, and with it how finely.
     #[derive(Default)]
-    Interval, "10m|1h|1d|1w|1m|1y", "an interval"
+    Interval, "10m|1h|1d|1w|1m|1y", "an interval (1m is a month)"
     {
         /// Ten minutes by 1 s.
         TenMinutes = "10m",
@@ -259,8 +259,10 @@ impl Value for bool {
 
 pub(super) fn not_one_of(text: &str, what: &str, choices: &[&str]) -> ValueError {
     let error = ValueError::new(text, format!("is not {what}: choose from {}", choices.join(", ")));
+    // Another number is not a slip.
+    let digits = |text: &str| text.chars().filter(char::is_ascii_digit).collect::<String>();
     match nearest::to(text, choices.iter().copied()) {
-        Some(word) => error.meaning(word),
-        None => error,
+        Some(word) if digits(word) == digits(text) => error.meaning(word),
+        _ => error,
     }
 }

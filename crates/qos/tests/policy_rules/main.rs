@@ -199,8 +199,8 @@ fn what_no_longer_fits_is_kept_and_named() {
     assert_eq!(
         notes,
         [
-            "policy group burst: where the peak is reached on credits, only the burst's duration can be set; got burst \
-             50 percent; it is kept and in force as it was",
+            "policy group burst: where the peak is reached on credits, only the burst's duration can be set: \
+             leave out percent and IOPS; got burst 50 percent; it is kept and in force as it was",
             "LUN a:/vol/v/l: the number of workloads (objects in a policy group) is at its limit: detach one or raise \
              the limit in the settings; got 2 with a limit of 1; it is kept and in force as it was",
         ]

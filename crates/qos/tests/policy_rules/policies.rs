@@ -140,8 +140,8 @@ fn contradictory_bursts_are_refused() {
     };
     w.refuses(
         Rule::BurstWithCredits,
-        "policy group ada: where the peak is reached on credits, only the burst's duration can be set; \
-         got burst 10 percent",
+        "policy group ada: where the peak is reached on credits, only the burst's duration can be set: leave out \
+         percent and IOPS; got burst 10 percent",
         |r| r.modify_group("ada", &PolicyChange::Adaptive(credits)),
     );
     // Zeroes take one of the two away again, and all three everything.
