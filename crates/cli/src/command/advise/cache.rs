@@ -204,7 +204,7 @@ impl Found {
         format!(
             "{size} is worth its memory: the largest size that still saved 5 % of the pages asked for against half of it, by \
              itself or on average over the doublings since the last that did. It has {} % of them.{played} The first time that a page is asked for is a miss at any size.",
-            best.hits * 100.0
+            percent(best.hits)
         )
     }
 
