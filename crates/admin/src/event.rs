@@ -68,6 +68,8 @@ kinds! {
     MapsFull = "aggr.maps.full" Alert,
     /// A flush failed: what was written since the last one that did not may be lost.
     FlushFailed = "aggr.flush.failed" Emergency,
+    /// The files that clients made on a volume are damaged, or cannot be read, and are not served.
+    FilesDamaged = "volume.files.damaged" Alert,
     /// A client was not let in.
     ClientRefused = "nbd.client.refused" Error,
     /// An export was not given to a client.

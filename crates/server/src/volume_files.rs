@@ -265,6 +265,15 @@ impl AllFiles {
         }
     }
 
+    /// Starts to write the missing marks of the logs' ends; returns whether there are any.
+    pub(crate) fn mark_ends(&mut self) -> bool {
+        let missing: Vec<ObjectId> = (self.volumes.iter_mut())
+            .filter_map(|(volume, found)| found.tree.as_mut()?.mark_end().then_some(*volume))
+            .collect();
+        self.touched.extend(&missing);
+        !missing.is_empty()
+    }
+
     /// Whether a tick has anything to do.
     pub(crate) fn is_loose(&self) -> bool {
         !self.loose.is_empty()

@@ -17,7 +17,8 @@ fn volumes(contents: &Contents) -> impl Iterator<Item = CatalogueId> {
 }
 
 /// Reads the files of all volumes. A volume whose files are inconsistent is not served; its error
-/// is returned.
+/// is returned. What a dead server left in the system's memory becomes durable, if it left
+/// any records: the next record must not be durable before those in front of it.
 pub(crate) fn load(
     dir: &Path,
     named: &Named,
@@ -26,7 +27,11 @@ pub(crate) fn load(
 ) -> Result<VolumeFiles, MapError> {
     let data = DataFiles::open(dir, named)?;
     let read = |volume| (volume, FileTree::recover(&mut maps.reader(&data, volume)));
-    Ok(volumes(contents).map(read).collect())
+    let found: VolumeFiles = volumes(contents).map(read).collect();
+    if found.values().flatten().any(|files| files.durable() > 0) {
+        data.sync()?;
+    }
+    Ok(found)
 }
 
 /// Checks the files of each volume and of each of its snapshots; returns the faults.

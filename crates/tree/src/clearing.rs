@@ -72,7 +72,10 @@ impl FileTree {
     /// Whether a command, which must not have ended, is for no client's request: it clears what a
     /// start found.
     pub fn is_nobodys(&self, token: u32) -> bool {
-        self.is_clearing(token) && self.clearing.batch.first().is_some_and(|freed| freed.at_start)
+        match self.job(token) {
+            Some(Job::Clear) => self.clearing.batch.first().is_some_and(|freed| freed.at_start),
+            job => job == Some(Job::End),
+        }
     }
 
     pub(crate) fn queue_freed(&mut self) {

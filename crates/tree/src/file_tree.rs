@@ -61,6 +61,8 @@ pub(crate) enum Job {
     Record,
     /// A record that is followed by a flush.
     RecordAlone,
+    /// The mark of the log's end.
+    End,
     Image,
     Clear,
     Tail,
@@ -128,7 +130,7 @@ impl FileTree {
 
     /// Whether anything is not durable yet, or waits for [`FileTree::tick`].
     pub fn is_loose(&self) -> bool {
-        self.starved || !self.pending.is_empty() || !self.dirty.is_empty()
+        self.starved || !self.pending.is_empty() || !self.dirty.is_empty() || !self.failed && self.journal.lacks_mark()
     }
 
     /// The number of the last record that is durable.
@@ -157,6 +159,7 @@ impl FileTree {
         {
             self.put_node(number);
         }
+        self.journal.tick();
         self.want()
     }
 
@@ -183,15 +186,16 @@ impl FileTree {
         match self.jobs.remove(&token).expect("a command ends once") {
             Job::Record => self.record_done(result),
             Job::RecordAlone => self.record_written(result),
+            Job::End => self.mark_done(result),
             Job::Image => self.image_done(result),
             Job::Clear => self.clear_done(result),
             Job::Tail => self.tail_done(result),
         }
     }
 
-    /// Whether a command clears pages.
-    pub(crate) fn is_clearing(&self, token: u32) -> bool {
-        self.jobs.get(&token) == Some(&Job::Clear)
+    /// The purpose of a command.
+    pub(crate) fn job(&self, token: u32) -> Option<Job> {
+        self.jobs.get(&token).copied()
     }
 
     /// Whether commands are in progress, or would be started by [`FileTree::advance`].

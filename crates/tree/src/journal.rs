@@ -4,11 +4,14 @@
 //!   names, attributes:        record, durable by itself
 //!   what a COMMIT asks for:   record ──► flush, which is that of the data, too
 //! ```
+//! When no record has followed for a while, the mark of the end is written where the next one will
+//! be: so damage to the last record is noticed, too (`later.rs`). Nobody waits for it.
+//!
 //! If each record were preceded by a flush of the data, that would be two waits for the disk in
 //! sequence. If each were followed by a flush, a new name would wait for the data of others.
 
 use crate::file_tree::{FileTree, Job, TreeCommand};
-use crate::limits::{LOG_BYTES, LOGS};
+use crate::limits::{LOG_BYTES, LOGS, PAGE_BYTES};
 use crate::record::{self, Head};
 use block::Fault;
 
@@ -47,6 +50,14 @@ pub(crate) struct Journal {
     flushes: bool,
     /// It must be written again.
     again: bool,
+    /// The mark of the end is behind the last record.
+    pub is_marked: bool,
+    /// It is to be written.
+    marks: bool,
+    /// It is being written.
+    is_marking: bool,
+    /// The last record at the last tick.
+    ticked: u64,
     /// How often the storage has failed it.
     pub faults: u32,
     /// How often in a row there was no space for it.
@@ -69,6 +80,17 @@ impl Journal {
     /// Whether all records since the image are in one log.
     pub fn is_in_first(&self) -> bool {
         self.log == self.head.log as usize
+    }
+
+    /// Whether the mark of the end is missing.
+    pub fn lacks_mark(&self) -> bool {
+        self.durable > 0 && !self.is_marked
+    }
+
+    /// Asks for the mark of the end if there was no record since the last tick.
+    pub fn tick(&mut self) {
+        self.marks |= self.ticked == self.sequence && self.lacks_mark();
+        self.ticked = self.sequence;
     }
 
     pub fn is_image_due(&self) -> bool {
@@ -99,14 +121,15 @@ impl FileTree {
             self.journal.again = false;
             return self.write_record(bytes);
         }
-        let wanted = self.journal.wanted || self.pending.len() >= PENDING_LONG;
-        if self.journal.flight.is_some() || !wanted {
+        // The next record goes where the mark is.
+        if self.journal.flight.is_some() || self.journal.is_marking {
             return;
         }
-        self.journal.wanted = false;
-        if self.pending.is_empty() {
-            return;
+        let wanted = std::mem::take(&mut self.journal.wanted) || self.pending.len() >= PENDING_LONG;
+        if !wanted || self.pending.is_empty() {
+            return self.start_mark();
         }
+        self.journal.marks = false;
         let items = std::mem::take(&mut self.pending);
         self.journal.sequence += 1;
         let bytes = record::record(self.journal.sequence, self.journal.head.generation, &items);
@@ -117,6 +140,29 @@ impl FileTree {
         self.journal.flight = Some(bytes.clone());
         self.journal.flushes = std::mem::take(&mut self.journal.covers);
         self.write_record(bytes);
+    }
+
+    /// Writes the mark of the end, if it is asked for and nothing is about to follow.
+    fn start_mark(&mut self) {
+        let at = self.journal.at;
+        let asked = std::mem::take(&mut self.journal.marks) && self.journal.lacks_mark();
+        if asked && at + PAGE_BYTES <= LOG_BYTES {
+            self.journal.is_marking = true;
+            let (at, bytes) = (LOGS[self.journal.log] + at, record::end(self.journal.durable));
+            self.command(Job::End, |token| TreeCommand::Write { token, at, bytes, durable: false });
+        }
+    }
+
+    /// Asks for the mark of the end now. Returns whether it is missing.
+    pub fn mark_end(&mut self) -> bool {
+        self.journal.marks = self.journal.lacks_mark() && !self.failed;
+        self.journal.marks
+    }
+
+    /// A mark that could not be written is tried again at a later tick.
+    pub(crate) fn mark_done(&mut self, result: Result<(), Fault>) {
+        self.journal.is_marking = false;
+        self.journal.is_marked = result.is_ok();
     }
 
     fn write_record(&mut self, bytes: Vec<u8>) {
@@ -143,6 +189,7 @@ impl FileTree {
                 self.journal.at += len;
                 self.journal.used += len;
                 self.journal.durable = self.journal.sequence;
+                self.journal.is_marked = false;
                 (self.journal.faults, self.journal.refusals) = (0, 0);
                 self.space.settle(self.journal.durable);
             }

@@ -8,6 +8,7 @@
 //!                                        │  └─ recover: newest image, then records
 //!                                        ├ state      all nodes, in memory; the same code applies a change and a record
 //!                                        ├ journal    one record at a time; many changes share one
+//!                                        ├ later      what proves that a record is lost
 //!                                        ├ image      everything, written beside later records
 //!                                        ├ space      which pages are allocated next
 //!                                        ├ clearing   freed pages, until they may be reused
@@ -38,6 +39,7 @@ pub mod fuzz;
 mod image;
 mod item;
 mod journal;
+mod later;
 pub mod limits;
 mod look;
 mod node;

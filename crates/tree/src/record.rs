@@ -1,56 +1,126 @@
-//! Records of the log, and the heads that say where a log begins.
+//! Records of the log, the mark of its end, and the heads that say where a log begins.
 //!
 //! ```text
-//!   record   0        4       8            16             24     28     32
-//!           ├─ SWTR ──┼─ crc ─┼─ sequence ─┼─ generation ─┼ length ┼ 0 ──┼ items … ┼─ zeroes to a multiple of 4 KiB ─┤
-//!   head     0        4       8         12     16             24           32             40            48     52     56      64
+//!   record   0        4       8            16             24     28        32
+//!           ├─ SWTR ──┼─ crc ─┼─ sequence ─┼─ generation ─┼ bytes ┼ version ┼ items … ┤ further pages, zeroes at the end
+//!   further  0        4        8
+//!   page    ├─ SWTM ──┼ number ┼ items … ┤ to byte 4096
+//!   end      0        4       8            16
+//!           ├─ SWTE ──┼─ crc ─┼─ sequence ─┼─ zeroes to byte 4096 ─┤
+//!   head     0        4       8         12     16             24             32             40            48     52     56      64
 //!           ├─ SWTH ──┼─ crc ─┼ version ┼─ 0 ──┼─ generation ─┼─ sequence ─┼ image bytes ──┼ image's crc ┼ log ─┼ 0 ───┼ log at ┤
 //! ```
-//! A checksum (CRC-32C) covers everything after it. The image includes all changes up to its head's
-//! sequence; the records after that begin in log `log`, at offset `log at`.
+//! A checksum (CRC-32C) covers everything after it, to the end of the last page. The image includes
+//! all changes up to its head's sequence; the records after that begin in log `log`, at offset `log
+//! at`. What clients name never begins a page of a log, so whatever looks like a record or an end
+//! there is one.
 
 use crate::limits::PAGE_BYTES;
 
+const PAGE: usize = PAGE_BYTES as usize;
 /// Bytes in a record before its items.
 pub(crate) const RECORD_HEAD: usize = 32;
+/// Bytes in each further page of a record before its items.
+const MORE_HEAD: usize = 8;
 /// Bytes in a head on the disk.
 pub(crate) const HEAD_BYTES: usize = 4096;
 const RECORD_MAGIC: &[u8; 4] = b"SWTR";
+const MORE_MAGIC: &[u8; 4] = b"SWTM";
+const END_MAGIC: &[u8; 4] = b"SWTE";
 const HEAD_MAGIC: &[u8; 4] = b"SWTH";
 const HEAD_LEN: usize = 64;
-/// The only version of these formats.
-const VERSION: u32 = 1;
+/// The only version of these formats. Version 1 had neither ends nor marks on further pages.
+pub(crate) const VERSION: u32 = 2;
 
 /// A record with these items, including its padding.
 pub(crate) fn record(sequence: u64, generation: u64, items: &[u8]) -> Vec<u8> {
-    let mut bytes = Vec::with_capacity((RECORD_HEAD + items.len()).next_multiple_of(PAGE_BYTES as usize));
+    let mut bytes = Vec::with_capacity(pages_of(items.len()) * PAGE);
     bytes.extend_from_slice(RECORD_MAGIC);
     bytes.extend([0; 4]);
     bytes.extend(sequence.to_le_bytes());
     bytes.extend(generation.to_le_bytes());
     bytes.extend((items.len() as u32).to_le_bytes());
+    bytes.extend(VERSION.to_le_bytes());
+    let (first, further) = items.split_at(items.len().min(PAGE - RECORD_HEAD));
+    bytes.extend_from_slice(first);
+    for (number, piece) in further.chunks(PAGE - MORE_HEAD).enumerate() {
+        bytes.extend_from_slice(MORE_MAGIC);
+        bytes.extend((number as u32 + 1).to_le_bytes());
+        bytes.extend_from_slice(piece);
+    }
+    sealed(bytes)
+}
+
+/// The mark behind the last record: that it, and all before it, had become durable.
+pub(crate) fn end(sequence: u64) -> Vec<u8> {
+    let mut bytes = END_MAGIC.to_vec();
     bytes.extend([0; 4]);
-    bytes.extend_from_slice(items);
+    bytes.extend(sequence.to_le_bytes());
+    sealed(bytes)
+}
+
+/// Pads to pages, and puts the checksum in.
+fn sealed(mut bytes: Vec<u8>) -> Vec<u8> {
+    bytes.resize(bytes.len().next_multiple_of(PAGE), 0);
     let crc = crc32c::crc32c(&bytes[8..]);
     bytes[4..8].copy_from_slice(&crc.to_le_bytes());
-    bytes.resize(bytes.len().next_multiple_of(PAGE_BYTES as usize), 0);
     bytes
 }
 
-/// The items of the record at the start of `bytes`, if it is complete and has this sequence.
-pub(crate) fn read_record(bytes: &[u8], sequence: u64) -> Option<&[u8]> {
-    let len = u32_at(bytes, 24)? as usize;
-    let whole = bytes.get(..RECORD_HEAD.checked_add(len)?)?;
-    let fits = whole.starts_with(RECORD_MAGIC)
-        && u64_at(whole, 8) == Some(sequence)
-        && u32_at(whole, 4) == Some(crc32c::crc32c(&whole[8..]));
-    fits.then(|| &whole[RECORD_HEAD..])
+fn is_sound(bytes: &[u8]) -> bool {
+    u32_at(bytes, 4).is_some_and(|crc| crc == crc32c::crc32c(&bytes[8..]))
+}
+
+/// Pages of a record with so many bytes of items.
+fn pages_of(items: usize) -> usize {
+    1 + items.saturating_sub(PAGE - RECORD_HEAD).div_ceil(PAGE - MORE_HEAD)
+}
+
+/// A record that was read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Record {
+    pub sequence: u64,
+    /// That of the head that was in force.
+    pub generation: u64,
+    pub items: Vec<u8>,
+}
+
+impl Record {
+    /// The record that these bytes, of the length that its head says, are; `None` if they are not
+    /// one that was written completely.
+    pub fn read(bytes: &[u8]) -> Option<Record> {
+        let whole = record_len(bytes) == Some(bytes.len()) && is_sound(bytes) && u32_at(bytes, 28) == Some(VERSION);
+        let len = u32_at(bytes, 24).filter(|_| whole)? as usize;
+        let (sequence, generation) = (u64_at(bytes, 8)?, u64_at(bytes, 16)?);
+        let pages = bytes.chunks(PAGE).enumerate();
+        let mut items: Vec<u8> = pages
+            .flat_map(|(page, bytes)| &bytes[if page == 0 { RECORD_HEAD } else { MORE_HEAD }..])
+            .copied()
+            .collect();
+        items.truncate(len);
+        Some(Record { sequence, generation, items })
+    }
 }
 
 /// Bytes of the record at the start of `bytes` including its padding, as its head says.
 pub(crate) fn record_len(bytes: &[u8]) -> Option<usize> {
-    let len = u32_at(bytes, 24).filter(|_| bytes.starts_with(RECORD_MAGIC))? as usize;
-    Some((RECORD_HEAD + len).next_multiple_of(PAGE_BYTES as usize))
+    let items = u32_at(bytes, 24).filter(|_| bytes.starts_with(RECORD_MAGIC))? as usize;
+    Some(pages_of(items) * PAGE)
+}
+
+/// The sequence that the record at the start of `bytes` has, whether it is complete or not.
+pub(crate) fn sequence_of(bytes: &[u8]) -> Option<u64> {
+    u64_at(bytes, 8).filter(|_| bytes.starts_with(RECORD_MAGIC))
+}
+
+/// Whether these bytes begin with a record of version 1.
+pub(crate) fn is_of_version_1(bytes: &[u8]) -> bool {
+    bytes.starts_with(RECORD_MAGIC) && u32_at(bytes, 28) == Some(0)
+}
+
+/// Up to which record the log was durable, if this page is the mark of its end.
+pub(crate) fn read_end(page: &[u8]) -> Option<u64> {
+    u64_at(page, 8).filter(|_| page.starts_with(END_MAGIC) && is_sound(page))
 }
 
 /// Where an image and the log after it are.
@@ -115,16 +185,29 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 mod tests {
     use super::*;
 
-    /// Any changed bit of a record or head is detected.
+    /// Any changed bit of a record, an end or a head is detected, wherever it is.
     #[test]
-    fn records_and_heads_are_whole_or_none() {
-        let bytes = record(7, 3, b"items");
-        assert_eq!((bytes.len(), record_len(&bytes)), (4096, Some(4096)));
-        assert_eq!((read_record(&bytes, 7), read_record(&bytes, 8)), (Some(&b"items"[..]), None));
-        for bit in 0..(RECORD_HEAD + 5) * 8 {
+    fn records_ends_and_heads_are_whole_or_none() {
+        // One page; the most that one holds; one byte more; two further pages.
+        for (len, pages) in [(0, 1), (5, 1), (PAGE - 32, 1), (PAGE - 31, 2), (2 * PAGE, 3)] {
+            let items: Vec<u8> = (0..len).map(|at| at as u8).collect();
+            let bytes = record(7, 3, &items);
+            assert_eq!((bytes.len(), record_len(&bytes)), (pages * PAGE, Some(pages * PAGE)));
+            let further = bytes.chunks(PAGE).skip(1).enumerate();
+            further.for_each(|(number, page)| assert_eq!(page[..5], [b'S', b'W', b'T', b'M', number as u8 + 1]));
+            assert_eq!(Record::read(&bytes), Some(Record { sequence: 7, generation: 3, items }));
+            for bit in (0..bytes.len() * 8).filter(|bit| *bit < 512 || bit % 61 == 0) {
+                let mut damaged = bytes.clone();
+                damaged[bit / 8] ^= 1 << (bit % 8);
+                assert_eq!(Record::read(&damaged), None, "bit {bit} of {pages} pages");
+            }
+        }
+        let bytes = end(7);
+        assert_eq!((bytes.len(), read_end(&bytes)), (PAGE, Some(7)));
+        for bit in 0..PAGE * 8 {
             let mut damaged = bytes.clone();
             damaged[bit / 8] ^= 1 << (bit % 8);
-            assert_eq!(read_record(&damaged, 7), None, "bit {bit}");
+            assert_eq!(read_end(&damaged), None, "bit {bit}");
         }
         let head = Head { generation: 5, sequence: 9, image_len: 11, image_crc: 13, log: 1, log_at: 8192 };
         let bytes = head.bytes();

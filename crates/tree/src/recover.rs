@@ -3,8 +3,9 @@
 use crate::file_tree::FileTree;
 use crate::item::{Item, ItemError};
 use crate::journal::Journal;
+use crate::later::latest_proof;
 use crate::limits::{DATA_PAGES, HEADS, IMAGE_BYTES_MAX, IMAGES, LOG_BYTES, LOGS, PAGE_BYTES, RECORD_BYTES_MAX};
-use crate::record::{HEAD_BYTES, Head, RECORD_HEAD, read_record, record_len};
+use crate::record::{self, HEAD_BYTES, Head, Record, record_len};
 use crate::state::State;
 use block::Fault;
 
@@ -29,7 +30,7 @@ pub enum TreeError {
         fault: Fault,
     },
     /// They were written by another version of this program.
-    #[error("are of version {0}, and this program knows version 1")]
+    #[error("are of version {0}, and this program knows version {known}", known = record::VERSION)]
     Version(u32),
     /// The image does not match its checksum.
     #[error("the image of {0} bytes is damaged")]
@@ -37,6 +38,17 @@ pub enum TreeError {
     /// The heads are damaged.
     #[error("both heads are damaged")]
     Heads,
+    /// A head is damaged that was in force when a later record was written.
+    #[error("head {0} is damaged")]
+    Head(u64),
+    /// A record is damaged or missing that had become durable.
+    #[error("record {record} of the log is damaged or missing, and the log went on to record {latest}")]
+    Lost {
+        /// The record.
+        record: u64,
+        /// The latest one that is known to have been durable, or to have followed one that was.
+        latest: u64,
+    },
     /// A record that was written completely is invalid.
     #[error("record {0} is damaged")]
     Record(u64),
@@ -55,17 +67,26 @@ impl FileTree {
         let mut state = State::new();
         play_image(media, &head, &mut state)?;
         let mut played = Played { log: head.log as usize, at: head.log_at, used: 0, sequence: head.sequence };
-        while let Some(items) = next_record(media, &head, &mut played)? {
+        let mut is_marked = true;
+        while let Some(Record { items, generation, .. }) = next_record(media, &head, &mut played)? {
+            if generation > head.generation {
+                return Err(TreeError::Head(generation));
+            }
+            is_marked = false;
             let mut rest = &items[..];
             while !rest.is_empty() {
                 let item = Item::take(&mut rest).map_err(|_| TreeError::Record(played.sequence))?;
                 state.apply(&item);
             }
         }
+        if let Some(latest) = latest_proof(media, played.sequence + 1)? {
+            return Err(TreeError::Lost { record: played.sequence + 1, latest });
+        }
         // They are included in the unused pages.
         state.freed.clear();
         let Played { log, at, used, sequence } = played;
         let mut tree = FileTree::new(state, Journal::behind(head, sequence, (log, at), used));
+        tree.journal.is_marked = is_marked;
         tree.cut_beyond_ends();
         if tree.state.reserved > DATA_PAGES.0 {
             tree.reserve();
@@ -90,7 +111,7 @@ impl FileTree {
     }
 }
 
-fn read(media: &mut dyn TreeMedia, at: u64, len: usize) -> Result<Vec<u8>, TreeError> {
+pub(crate) fn read(media: &mut dyn TreeMedia, at: u64, len: usize) -> Result<Vec<u8>, TreeError> {
     let mut bytes = vec![0; len];
     media.read(at, &mut bytes).map_err(|fault| TreeError::Read { at, fault })?;
     Ok(bytes)
@@ -110,7 +131,12 @@ fn newest_head(media: &mut dyn TreeMedia) -> Result<Head, TreeError> {
         return Ok(head);
     }
     let first = read(media, LOGS[0], RECORD_BYTES_MAX)?;
-    if is_blank || read_record(&first, 1).is_some() { Ok(Head::default()) } else { Err(TreeError::Heads) }
+    if record::is_of_version_1(&first) {
+        return Err(TreeError::Version(1));
+    }
+    let len = record_len(&first).filter(|len| *len <= first.len());
+    let is_first = len.and_then(|len| Record::read(&first[..len])).is_some_and(|record| record.sequence == 1);
+    if is_blank || is_first { Ok(Head::default()) } else { Err(TreeError::Heads) }
 }
 
 fn play_image(media: &mut dyn TreeMedia, head: &Head, state: &mut State) -> Result<(), TreeError> {
@@ -147,26 +173,31 @@ struct Played {
     sequence: u64,
 }
 
-/// The items of the next record, if there is one: after the last one, or at the beginning of the
-/// other log.
-fn next_record(media: &mut dyn TreeMedia, head: &Head, played: &mut Played) -> Result<Option<Vec<u8>>, TreeError> {
+/// The next record, if there is one: after the last one, or at the beginning of the other log.
+fn next_record(media: &mut dyn TreeMedia, head: &Head, played: &mut Played) -> Result<Option<Record>, TreeError> {
     let other = (1 - head.log as usize, 0);
     let places = [Some((played.log, played.at)), (played.log == head.log as usize).then_some(other)];
     for (log, at) in places.into_iter().flatten() {
-        if at + RECORD_HEAD as u64 > LOG_BYTES {
-            continue;
-        }
-        let begin = read(media, LOGS[log] + at, PAGE_BYTES as usize)?;
-        let Some(len) = record_len(&begin).filter(|len| *len <= RECORD_BYTES_MAX && at + *len as u64 <= LOG_BYTES)
-        else {
-            continue;
-        };
-        let bytes = read(media, LOGS[log] + at, len)?;
-        if let Some(items) = read_record(&bytes, played.sequence + 1) {
-            let used = played.used + len as u64;
-            *played = Played { log, at: at + len as u64, used, sequence: played.sequence + 1 };
-            return Ok(Some(items.to_vec()));
+        if let Some((record, len)) = record_at(media, log, at)?
+            && record.sequence == played.sequence + 1
+        {
+            *played = Played { log, at: at + len, used: played.used + len, sequence: record.sequence };
+            return Ok(Some(record));
         }
     }
     Ok(None)
+}
+
+/// The record at a place of a log, and its length there, if a complete one is there.
+pub(crate) fn record_at(media: &mut dyn TreeMedia, log: usize, at: u64) -> Result<Option<(Record, u64)>, TreeError> {
+    if at + PAGE_BYTES > LOG_BYTES {
+        return Ok(None);
+    }
+    let mut bytes = read(media, LOGS[log] + at, PAGE_BYTES as usize)?;
+    let fits = |len: &usize| *len <= RECORD_BYTES_MAX && at + *len as u64 <= LOG_BYTES;
+    let Some(len) = record_len(&bytes).filter(fits) else { return Ok(None) };
+    if len > bytes.len() {
+        bytes = read(media, LOGS[log] + at, len)?;
+    }
+    Ok(Record::read(&bytes).map(|record| (record, len as u64)))
 }

@@ -28,6 +28,8 @@ pub(super) struct Watch {
     missed: BTreeMap<ObjectId, Span>,
     space: Space,
     flush_failed: bool,
+    /// Events to come: what a start finds is found before the log is there.
+    pub(super) found: Vec<Noticed>,
 }
 
 /// How full the pool is.
@@ -65,6 +67,7 @@ impl Control {
     pub(super) fn notice(&self, noticed: Vec<Noticed>) {
         noticed.into_iter().for_each(|noticed| self.events.note(noticed));
         let mut watch = self.watch.borrow_mut();
+        watch.found.drain(..).for_each(|noticed| self.events.note(noticed));
         let path = |object| self.path_of(object).unwrap_or_default();
         watch.floors(&self.monitor.latest(), &path).into_iter().for_each(|noticed| self.events.note(noticed));
         if !std::mem::replace(&mut watch.flush_failed, self.pool.has_doubt()) && watch.flush_failed {

@@ -5,7 +5,7 @@ use super::{Control, ControlError};
 use crate::order::Order;
 use crate::shard::ShardGone;
 use crate::volume_files::{FollowedFile, NoSpaceForFiles, ShardReader};
-use admin::{AdminError, Effect, Obstacle};
+use admin::{AdminError, Effect, EventKind, Noticed, Obstacle};
 use block::ObjectId;
 use qos::{Object, ObjectKind, Registry};
 use std::collections::BTreeSet;
@@ -87,26 +87,27 @@ impl Control {
         self.administration.registry.object(object).is_some_and(|object| object.kind() == ObjectKind::Volume)
     }
 
-    /// Makes the recovered files of a volume available to clients; damaged ones are not.
+    /// Makes the recovered files of a volume available to clients; damaged ones are not, which is
+    /// an event.
     pub(super) fn serve_files(
         &self,
         volume: ObjectId,
         found: Result<FileTree, tree::TreeError>,
     ) -> Result<(), ShardGone> {
         let path = self.administration.path_of(volume).unwrap_or_default();
-        let faults = found.as_ref().map_or_else(|_| Vec::new(), FileTree::check);
-        match (found, faults.first()) {
-            (Ok(tree), None) => {
-                self.shard.order(Order::Files { object: volume, tree: Box::new(tree) })?;
-                return self.place(volume);
-            }
-            (Ok(_), Some(fault)) => {
-                tracing::error!(path, %fault, "the files of clients are damaged and not served; see `seawall check`");
-            }
-            (Err(error), _) => {
-                tracing::error!(path, %error, "the files of clients are damaged and not served; see `seawall check`");
-            }
-        }
+        let fault = match found {
+            Ok(tree) => match tree.check().first() {
+                None => {
+                    self.shard.order(Order::Files { object: volume, tree: Box::new(tree) })?;
+                    return self.place(volume);
+                }
+                Some(fault) => fault.to_string(),
+            },
+            Err(error) => error.to_string(),
+        };
+        tracing::error!(path, fault, "the files of clients are damaged and not served; see `seawall check`");
+        let text = format!("{path}: the files of clients are damaged and not served: {fault}; see `seawall check`");
+        self.watch.borrow_mut().found.push(Noticed::once(EventKind::FilesDamaged, path, text));
         Ok(())
     }
 

@@ -22,10 +22,10 @@ impl Owner {
         }
     }
 
-    /// Writes clients' uncommitted changes to disk.
+    /// Writes clients' uncommitted changes to disk, and the marks of the logs' ends behind them.
     pub(super) fn settle_files(&mut self, mut now: Time, until: Time) -> Time {
         self.files.tick();
-        let mut completions = Vec::new();
+        let (mut completions, mut is_marking) = (Vec::new(), false);
         while now < until {
             self.files.advance(now, &mut self.gate, &self.io);
             self.gate.poll(now, &mut completions);
@@ -36,7 +36,11 @@ impl Owner {
                 }
             }
             if !self.files.is_busy() {
-                break;
+                if is_marking || !self.files.mark_ends() {
+                    break;
+                }
+                is_marking = true;
+                continue;
             }
             let at_once = has_ended || self.gate.next_wakeup() == Wakeup::Now;
             now = self.io.turn(Some(if at_once { now } else { until }));

@@ -8,12 +8,13 @@ use block::Fault;
 use map::{Core, PAGE, Region};
 use std::fs::File;
 use std::os::unix::fs::FileExt;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use tree::TreeMedia;
 use uring::disk::{self, Caching, Opening};
 
 /// The members of a pool's data.
 pub(crate) struct DataFiles {
+    dir: PathBuf,
     files: Vec<File>,
     base: u64,
     members: Members,
@@ -27,12 +28,18 @@ impl DataFiles {
             Ok(disk::open(&path, Opening { cache: Caching::Page, ..Opening::default() })?.file)
         };
         let files = (0..places.count()).map(open).collect::<Result<_, MapError>>()?;
-        Ok(DataFiles { files, base: places.base(Region::Data), members: places.members().clone() })
+        Ok(DataFiles { dir: dir.to_owned(), files, base: places.base(Region::Data), members: places.members().clone() })
     }
 
     /// A reader of a tree.
     pub fn of<'a>(&'a self, core: &'a mut Core, tree: u32) -> TreeReader<'a> {
         TreeReader { data: self, core, tree }
+    }
+
+    /// Makes all of it durable.
+    pub fn sync(&self) -> Result<(), MapError> {
+        let failed = |cause| MapError::File { path: self.dir.clone(), cause };
+        self.files.iter().try_for_each(|file| file.sync_data().map_err(failed))
     }
 
     fn read(&self, at: u64, buf: &mut [u8]) -> Result<(), Fault> {

@@ -59,7 +59,9 @@ impl Disk {
         let keep = pick(rng, 4);
         for (number, sector) in bytes.chunks_exact(SECTOR as usize).enumerate() {
             if pick(rng, 3) < keep {
-                self.loose.push((at / SECTOR + number as u64, sector.try_into().unwrap()));
+                let (key, sector) = (at / SECTOR + number as u64, sector.try_into().unwrap());
+                self.seen.insert(key, sector);
+                self.loose.push((key, sector));
             }
         }
     }

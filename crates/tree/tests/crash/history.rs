@@ -1,5 +1,5 @@
-//! One seed: rounds of random changes, writes and syncs. Each round ends with a power failure and a
-//! comparison of everything.
+//! One seed: rounds of random changes, writes and syncs. Each round ends with a power failure, or
+//! the server's death, and a comparison of everything.
 
 use crate::disk::{Disk, SECTOR, pick};
 use crate::model::{Content, Names, Thing};
@@ -30,13 +30,15 @@ pub struct Totals {
     reused: u64,
     starved: u64,
     images: u64,
+    ends: u64,
     losses: u64,
+    deaths: u64,
     lost_records: u64,
 }
 
 impl Totals {
     /// Each count with its description.
-    fn each(&mut self) -> [(&'static str, &mut u64); 12] {
+    fn each(&mut self) -> [(&'static str, &mut u64); 14] {
         let Totals {
             changes,
             refused,
@@ -48,7 +50,9 @@ impl Totals {
             reused,
             starved,
             images,
+            ends,
             losses,
+            deaths,
             lost_records,
         } = self;
         [
@@ -62,7 +66,9 @@ impl Totals {
             ("pages given out again", reused),
             ("commands without space", starved),
             ("images", images),
+            ("marks of the end", ends),
             ("power losses", losses),
+            ("deaths of the server", deaths),
             ("records lost", lost_records),
         ]
     }
@@ -185,6 +191,7 @@ impl History {
             3 | 4 => self.write(),
             5 => self.sync(),
             6 if self.pick(6) == 0 => self.tick(),
+            6 if self.pick(3) == 0 => drop(self.tree.mark_end()),
             _ => {
                 for _ in 0..=self.pick(6) {
                     self.do_work();
@@ -231,6 +238,8 @@ impl History {
         while let Some(command) = self.tree.next_command() {
             let is_head = matches!(&command, TreeCommand::Write { at, .. } if *at < 128 << 10);
             self.totals.images += u64::from(is_head);
+            let is_end = matches!(&command, TreeCommand::Write { bytes, .. } if bytes.starts_with(b"SWTE"));
+            self.totals.ends += u64::from(is_end);
             self.work.push(Work::Own(command));
         }
         self.answered = self.tree.durable();
