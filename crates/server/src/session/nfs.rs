@@ -15,6 +15,7 @@ mod made;
 mod mounting;
 mod nodes;
 mod placing;
+mod space;
 mod too_long;
 
 use super::link::Payload;

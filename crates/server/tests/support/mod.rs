@@ -144,7 +144,7 @@ pub fn open(pool: Pool, socket: &Path, limits: ServerLimits, settings: IoSetting
     open_with(pool, socket, limits, settings, RegistrySettings::default())
 }
 
-fn open_behind(pool: Pool, socket: &Path, backend: Choice, limits: ServerLimits, front: Front) -> Control {
+pub fn open_behind(pool: Pool, socket: &Path, backend: Choice, limits: ServerLimits, front: Front) -> Control {
     let front = Front { listen: [vec![Listen::Unix(socket.into())], front.listen].concat(), ..front };
     let shard = Shard::start_behind(front, limits, settings(backend, &limits)).unwrap();
     Control::open(pool, shard, RegistrySettings::default()).unwrap()

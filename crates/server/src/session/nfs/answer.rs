@@ -17,9 +17,7 @@ use crate::volume_files::{AllFiles, Until, status_of};
 use ::nfs::limits::DATA_BYTES_MAX;
 use ::nfs::listing::Pager;
 use ::nfs::rpc::{self, CallHead, CallOutcome, Credential};
-use ::nfs::{
-    Call, Entry, FileHandle, FsInfo, FsStat, Moment, PathConf, Procedure, Reader, Reply, Stable, Status, Wcc, XdrError,
-};
+use ::nfs::{Call, Entry, FileHandle, PathConf, Procedure, Reader, Reply, Stable, Status, Wcc, XdrError};
 use ::nfs::{mount, portmap, record};
 use block::{ObjectId, Span};
 use std::cell::Cell;
@@ -174,7 +172,7 @@ impl Service<'_> {
             Call::ReadDirPlus { handle, cookie, names, count, .. } => {
                 self.list(&handle, cookie, Pager::plus(names, count.min(ANSWER as u32)))
             }
-            Call::FsStat(handle) => Reply::FsStat(None, self.node(&handle).map(|node| self.space(node))),
+            Call::FsStat(handle) => Reply::FsStat(None, self.node(&handle).and_then(|node| self.space(node))),
             Call::FsInfo(handle) => Reply::FsInfo(None, self.node(&handle).map(|_| self.info())),
             Call::PathConf(handle) => Reply::PathConf(None, self.node(&handle).map(|_| path_conf())),
             Call::Commit { handle, .. } => return self.commit(xid, &handle),
@@ -390,67 +388,6 @@ impl Service<'_> {
                 Reply::ReadLink(post, target)
             }
             Node::Folder(_) | Node::File(_) => Reply::ReadLink(post, Err(Status::Invalid)),
-        }
-    }
-
-    /// Space that clients' files may use on a volume, and how much is left.
-    fn space_of(&self, volume: ObjectId) -> Option<FsStat> {
-        let tree = self.files.tree(volume).ok()?;
-        let ((bytes, used), most) = (tree.space(), tree::limits::NODES_MAX as u64);
-        let (free, files_free) = (bytes.saturating_sub(used), most - tree.nodes());
-        Some(FsStat {
-            bytes,
-            free,
-            available: free,
-            files: most,
-            files_free,
-            files_available: files_free,
-            steady_seconds: 0,
-        })
-    }
-
-    /// Space of a file system. LUNs and administrators' files have fixed sizes, so it is full for
-    /// them; a volume has space for clients' files.
-    fn space(&self, node: Node) -> FsStat {
-        let volume = match node {
-            Node::Made(volume, _) => Some(volume),
-            Node::Folder(id) => self.made_at(id).map(|(volume, _)| volume),
-            Node::File(_) => None,
-        };
-        if let Some(found) = volume.and_then(|volume| self.space_of(volume)) {
-            return found;
-        }
-        let (mut bytes, mut files) = (0, 0);
-        let mut count = |object: ObjectId| {
-            bytes += self.exports.get(object).map_or(0, |export| export.size);
-            files += 1;
-            false
-        };
-        match node {
-            Node::File(object) => {
-                count(object);
-            }
-            Node::Folder(id) => {
-                self.exports.folders().any(id, &mut count);
-            }
-            Node::Made(..) => {}
-        }
-        FsStat { bytes, files, ..FsStat::default() }
-    }
-
-    fn info(&self) -> FsInfo {
-        let most = DATA_BYTES_MAX;
-        FsInfo {
-            read_most: most,
-            read_best: most,
-            read_multiple: 4096,
-            write_most: most,
-            write_best: most,
-            write_multiple: 4096,
-            listing_best: ANSWER as u32,
-            file_most: tree::limits::FILE_BYTES_MAX.max(1 << 47),
-            time_step: Moment { seconds: 0, nanos: 1 },
-            properties: FsInfo::HOMOGENEOUS | FsInfo::LINKS | FsInfo::SYMBOLIC_LINKS | FsInfo::SETS_TIMES,
         }
     }
 }

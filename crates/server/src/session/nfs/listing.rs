@@ -40,7 +40,7 @@ impl Service<'_> {
     fn list_folder(&self, id: FolderId, cookie: u64, page: &mut Page) -> Result<(), Status> {
         let folder = self.exports.folders().get(id).ok_or(Status::Stale)?;
         self.list_dots((Node::Folder(id), Node::Folder(folder.parent.unwrap_or(id))), cookie, page);
-        if let Some((volume, node)) = folder.made.filter(|(volume, _)| self.files.tree(*volume).is_ok())
+        if let Some((volume, node)) = folder.made
             && cookie < OWN_COOKIES
             && page.eof
         {

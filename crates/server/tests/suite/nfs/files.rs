@@ -1,6 +1,7 @@
 //! Clients' files on volumes.
 
 mod against_ganesha;
+mod damaged;
 mod history;
 mod permissions;
 mod policies;
