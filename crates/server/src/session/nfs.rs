@@ -185,7 +185,8 @@ impl Session {
         let scratch = &mut *shard.scratch;
         let now = shard.exports.since_1970(shard.now);
         let (exports, access, files) = (shard.exports, shard.access, &mut *shard.files);
-        let mut answer = Service::new((exports, access), &self.caller, files, now);
+        let pool_left = shard.gate.inner().usage().map_or(0, |usage| usage.capacity.saturating_sub(usage.used));
+        let mut answer = Service::new((exports, access), &self.caller, files, (now, pool_left));
         let room = self.rx.room();
         self.rx.unread(shard.io, |bytes| match see(bytes, room, &mut answer, scratch) {
             Ok((seen, taken)) => (taken, seen),

@@ -43,6 +43,8 @@ pub(super) struct Service<'a> {
     pub said: Option<Who>,
     /// The time since 1970.
     pub now: Span,
+    /// Bytes that the pool has left.
+    pub pool_left: u64,
     /// The last result of the access rules in this call.
     pub known: Cell<Option<(ObjectId, (Grant, Squash))>>,
 }
@@ -63,9 +65,9 @@ impl<'a> Service<'a> {
         (exports, access): (&'a Exports, &'a Access),
         caller: &'a Caller,
         files: &'a mut AllFiles,
-        now: Span,
+        (now, pool_left): (Span, u64),
     ) -> Service<'a> {
-        Service { exports, access, caller, files, said: None, now, known: Cell::default() }
+        Service { exports, access, caller, files, said: None, now, pool_left, known: Cell::default() }
     }
 }
 
@@ -173,7 +175,7 @@ impl Service<'_> {
                 self.list(&handle, cookie, Pager::plus(names, count.min(ANSWER as u32)))
             }
             Call::FsStat(handle) => Reply::FsStat(None, self.node(&handle).and_then(|node| self.space(node))),
-            Call::FsInfo(handle) => Reply::FsInfo(None, self.node(&handle).map(|_| self.info())),
+            Call::FsInfo(handle) => Reply::FsInfo(None, self.node(&handle).map(|node| self.info(node))),
             Call::PathConf(handle) => Reply::PathConf(None, self.node(&handle).map(|_| path_conf())),
             Call::Commit { handle, .. } => return self.commit(xid, &handle),
             Call::MakeNode { .. } => Reply::Made(Wcc::default(), Err(Status::NotSupported)),

@@ -9,11 +9,12 @@ use block::ObjectId;
 use tree::limits::{FILE_BYTES_MAX, NODES_MAX};
 
 impl Service<'_> {
-    /// Space that clients' files may use on a volume, and how much is left.
+    /// Space that clients' files may use on a volume, and how much is left: at most what the pool
+    /// has left, because volumes are thin-provisioned.
     fn space_of(&self, volume: ObjectId) -> Result<FsStat, Status> {
         let tree = self.files.tree(volume)?;
         let ((bytes, used), most) = (tree.space(), NODES_MAX as u64);
-        let free = bytes.saturating_sub(used);
+        let free = bytes.saturating_sub(used).min(self.pool_left);
         let files_free = most - tree.nodes();
         Ok(FsStat {
             bytes,
@@ -55,8 +56,11 @@ impl Service<'_> {
         }
     }
 
-    pub(super) fn info(&self) -> FsInfo {
-        let most = DATA_BYTES_MAX;
+    /// The longest file is one of clients, or a longer LUN beside them: a client that is told less
+    /// reads no further.
+    pub(super) fn info(&self, node: Node) -> FsInfo {
+        let (most, mut file_most) = (DATA_BYTES_MAX, FILE_BYTES_MAX);
+        self.each_size(node, &mut |size| file_most = file_most.max(size));
         FsInfo {
             read_most: most,
             read_best: most,
@@ -65,7 +69,7 @@ impl Service<'_> {
             write_best: most,
             write_multiple: 4096,
             listing_best: ANSWER as u32,
-            file_most: FILE_BYTES_MAX.max(1 << 47),
+            file_most,
             time_step: Moment { seconds: 0, nanos: 1 },
             properties: FsInfo::HOMOGENEOUS | FsInfo::LINKS | FsInfo::SYMBOLIC_LINKS | FsInfo::SETS_TIMES,
         }

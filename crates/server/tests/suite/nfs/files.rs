@@ -7,6 +7,7 @@ mod permissions;
 mod policies;
 mod qtrees;
 mod repeats;
+mod space;
 
 use super::*;
 use ::nfs::{Attributes, SetMoment};
@@ -320,10 +321,7 @@ fn a_full_volume_takes_nothing_more_until_something_goes() {
     assert!(refused.contains(" left for LUNs and files"), "{refused}");
     client.remove(top, b"one").unwrap();
     client.write_all(two, 0, &[2; 1 << 20], Stable::File).unwrap();
-    let free = client.call(&Call::FsStat(top), &[], |reply| match reply {
-        Reply::FsStat(_, Ok(stat)) => (stat.bytes, stat.free),
-        other => panic!("{other:?}"),
-    });
+    let free = client.space(top).map(|stat| (stat.bytes, stat.free)).unwrap();
     // 4 MB are 4 000 000 bytes in whole blocks of 4 KiB, and the LUN's 1 MB as well.
     assert_eq!((free.0 / 4096, free.1 / 4096), (977 - 245, 977 - 245 - 256));
     drop(client);
