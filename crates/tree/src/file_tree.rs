@@ -13,7 +13,7 @@ use crate::followed::Following;
 use crate::image::ImageWriter;
 use crate::item::Item;
 use crate::journal::Journal;
-use crate::limits::{PENDING_BYTES_MAX, RECORD_BYTES_MAX};
+use crate::limits::{CALL_BYTES_MAX, PENDING_BYTES_MAX, RECORD_BYTES_MAX};
 use crate::refusal::TreeRefusal;
 use crate::space::Space;
 use crate::state::State;
@@ -237,12 +237,21 @@ impl FileTree {
             () if self.failed => Err(TreeRefusal::Failed),
             () if self.starved && self.journal.faults > 0 => Err(TreeRefusal::Busy),
             () if self.starved => Err(TreeRefusal::NoSpace),
-            // Room for what is pending, for what is added to it, and for what ends meanwhile.
-            () if self.pending.len() > PENDING_BYTES_MAX || self.journal.room() < 3 * RECORD_BYTES_MAX as u64 => {
-                Err(TreeRefusal::Busy)
-            }
+            () if self.lacks_room(0) => Err(TreeRefusal::Busy),
             () => Ok(()),
         }
+    }
+
+    /// Whether changes have to wait until a record or an image under way is durable. If not, there
+    /// is room for all changes of one call.
+    pub fn is_crowded(&self) -> bool {
+        !self.failed && !self.starved && self.lacks_room(CALL_BYTES_MAX)
+    }
+
+    /// Whether there is no room for what is pending, for `more` beside it, and for what ends
+    /// meanwhile.
+    fn lacks_room(&self, more: usize) -> bool {
+        self.pending.len() + more > PENDING_BYTES_MAX || self.journal.room() < 3 * RECORD_BYTES_MAX as u64
     }
 
     /// Reserves pages if there may soon be too few. If the volume had some before, a start does so,

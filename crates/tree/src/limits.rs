@@ -20,6 +20,8 @@ pub const DEPTH_MAX: usize = 1024;
 pub const FILE_BYTES_MAX: u64 = 16 << 40;
 /// Bytes of changes that wait for a record. Beyond it, changes are postponed.
 pub const PENDING_BYTES_MAX: usize = 192 << 10;
+/// Bytes of the changes of one call: three nodes, one of them with a target, and two names.
+pub(crate) const CALL_BYTES_MAX: usize = 8 << 10;
 /// Bytes in one record, including its head and padding: pending changes, and the largest change on
 /// top.
 pub const RECORD_BYTES_MAX: usize = 256 << 10;

@@ -21,7 +21,7 @@ use ::nfs::{Call, Entry, FileHandle, PathConf, Procedure, Reader, Reply, Stable,
 use ::nfs::{mount, portmap, record};
 use block::{ObjectId, Span};
 use std::cell::Cell;
-use tree::{NodeId, NodeKind, Ownership, Who};
+use tree::{FileTree, NodeId, NodeKind, Ownership, Who};
 
 /// The result of a call.
 pub(super) enum Answered {
@@ -31,6 +31,8 @@ pub(super) enum Answered {
     Asked(Asked),
     /// The reply is written, and has to wait.
     Kept(KeptFor),
+    /// The call was not executed, and has to wait.
+    Crowded,
 }
 
 /// Everything needed to answer one client.
@@ -104,6 +106,9 @@ impl Service<'_> {
         if let Some(kept) = mark.and_then(|mark| self.done_before(head.xid, procedure, mark, out)) {
             return Ok(Answered::Kept(kept));
         }
+        if mark.is_some() && self.is_crowded(&call) {
+            return Ok(Answered::Crowded);
+        }
         self.said = said_by(head);
         let mut write = |reply: &Reply<'_>| {
             let start = record::begin(out);
@@ -135,6 +140,22 @@ impl Service<'_> {
         let done = self.files.done_before(self.now, self.caller.address, mark)?;
         out.extend_from_slice(&done.reply);
         Some(KeptFor { volume: done.volume, until: Until::Record(done.record), xid, procedure })
+    }
+
+    /// Whether the volume that a call would change takes no changes before a record is durable.
+    fn is_crowded(&self, call: &Call<'_>) -> bool {
+        let handle = match call {
+            Call::SetAttr { handle, .. } | Call::Link { handle, .. } => handle,
+            Call::Create { entry, .. } | Call::MakeDir { entry, .. } | Call::SymLink { entry, .. } => &entry.directory,
+            Call::Remove(entry) | Call::RemoveDir(entry) | Call::Rename { from: entry, .. } => &entry.directory,
+            _ => return false,
+        };
+        let volume = match node_of(handle) {
+            Some(Node::Made(volume, _)) => Some(volume),
+            Some(Node::Folder(id)) => self.made_at(id).map(|(volume, _)| volume),
+            Some(Node::File(_)) | None => None,
+        };
+        volume.and_then(|volume| self.files.tree(volume).ok()).is_some_and(FileTree::is_crowded)
     }
 
     fn outcome(&mut self, call: &Call<'_>, xid: u32) -> Outcome<'_> {

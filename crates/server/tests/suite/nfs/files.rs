@@ -4,6 +4,7 @@ mod against_ganesha;
 mod damaged;
 mod history;
 mod permissions;
+mod pipelined;
 mod policies;
 mod qtrees;
 mod repeats;
