@@ -445,6 +445,9 @@ fn reading_of(db: &Connection) -> Result<Reading, StoreError> {
     if found < FORMAT {
         return Err(StoreError::TooOld { path: path(), found, needed: FORMAT });
     }
+    if definitions(db)? != definitions(&expected()?)? {
+        return Err(StoreError::NoCatalogue { path: path(), what: "has tables that are not those of its format" });
+    }
     let contents = rows::read(db)?;
     let sql = "SELECT number, generation, digest FROM pool";
     let (number, generation, written): (i64, i64, u32) =
@@ -453,6 +456,21 @@ fn reading_of(db: &Connection) -> Result<Reading, StoreError> {
     let sum = rows::Sum::of(&contents);
     let digest = rows::digest(pool, generation, &contents, sum);
     Ok(Reading { contents, pool, edition: Edition { generation, digest }, sum, is_whole: digest == written })
+}
+
+/// A database with the tables that a catalogue has.
+fn expected() -> Result<Connection, StoreError> {
+    let db = Connection::open_in_memory()?;
+    db.execute_batch(SCHEMA)?;
+    Ok(db)
+}
+
+/// The definitions of all tables, as text. SQLite obeys them whatever they say, and the digest
+/// covers rows only.
+fn definitions(db: &Connection) -> Result<Vec<[Option<String>; 4]>, StoreError> {
+    let mut query = db.prepare("SELECT type, name, tbl_name, sql FROM sqlite_schema ORDER BY rowid")?;
+    let rows = query.query_map([], |row| Ok([row.get(0)?, row.get(1)?, row.get(2)?, row.get(3)?]))?;
+    Ok(rows.collect::<Result<_, _>>()?)
 }
 
 /// Everything that SQLite finds wrong.

@@ -128,6 +128,14 @@ fn a_catalogue_that_is_not_the_right_one_is_refused() {
         fs::write(path, bytes).unwrap();
     };
     must_be_refused_while(&pool, db, garble, "its checksum is wrong");
+    // The text of a table's definition: its rows are as they were, and no LUN could be made.
+    let redefine = |path: &Path| {
+        let mut bytes = fs::read(path).unwrap();
+        let at = bytes.windows(5).position(|word| word == b"'lun'").unwrap();
+        bytes[at + 1] ^= 2;
+        fs::write(path, bytes).unwrap();
+    };
+    must_be_refused_while(&pool, db, redefine, "has tables that are not those of its format");
     // Without a catalogue there is nothing to check. A server reports what is missing, even if it
     // may create pools.
     fs::rename(pool.join(db), dir.path().join("away")).unwrap();

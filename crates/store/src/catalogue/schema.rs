@@ -6,6 +6,8 @@ pub(super) const APPLICATION_ID: i64 = 0x5345_4157;
 /// The format that this program writes, and the only one that it reads.
 pub(super) const FORMAT: u32 = 15;
 
+/// The tables. A catalogue must have them to the letter, so that any change to this text is another
+/// format.
 pub(super) const SCHEMA: &str = "
     CREATE TABLE object (
         id        INTEGER PRIMARY KEY,
