@@ -11,6 +11,7 @@ use crate::error::StreamError;
 use crate::settings::Framing;
 use crate::values::{EXTENDED_REQUEST_MAGIC, REQUEST_MAGIC, cmd};
 use crate::wire::{Cursor, Put};
+use std::fmt;
 
 /// Bytes of a compact request header.
 pub(crate) const COMPACT_BYTES: usize = 28;
@@ -71,6 +72,22 @@ pub enum Command {
     BlockStatus,
     /// An unknown number, which is refused with EINVAL.
     Other(u16),
+}
+
+impl fmt::Display for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Command::Read => "read",
+            Command::Write => "write",
+            Command::Disconnect => "disconnect",
+            Command::Flush => "flush",
+            Command::Trim => "trim",
+            Command::Cache => "cache",
+            Command::WriteZeroes => "write zeroes",
+            Command::BlockStatus => "block status",
+            Command::Other(number) => return write!(f, "command {number}"),
+        })
+    }
 }
 
 /// Modifiers of a command. Protocol text, "Command flags".

@@ -150,7 +150,7 @@ fn cut_short(
     // success".
     chunks.data(out, to, to.offset, buf.len(), nbd::Last::No);
     let head = out.len();
-    chunks.error_at(out, to, errno_of(fault), &format!("read failed at {at}: {fault:?}"), at, nbd::Last::Yes);
+    chunks.error_at(out, to, errno_of(fault), &format!("read failed at {at}: {}", words_of(fault)), at, nbd::Last::Yes);
     (Some(buf), Some(head))
 }
 
@@ -190,10 +190,16 @@ fn errno_of(fault: Fault) -> NbdErrno {
 }
 
 /// The description of an error that is sent to the client.
-fn words_of(fault: Fault) -> String {
+fn words_of(fault: Fault) -> &'static str {
     match fault {
-        Fault::Gone => "the export was taken offline, changed or deleted on the server".into(),
-        fault => format!("{fault:?}"),
+        Fault::Invalid => "the request is invalid",
+        Fault::ReadOnly => "the export is read-only",
+        Fault::Denied => "permission is denied",
+        Fault::NoSpace => "no space is left, or the export ends there",
+        Fault::Io => "the storage failed",
+        Fault::Unsupported => "it is not supported",
+        Fault::NoMemory => "memory is short; try again",
+        Fault::Gone => "the export was taken offline, changed or deleted on the server",
     }
 }
 

@@ -360,7 +360,7 @@ impl Session {
     fn turn_down(&mut self, request: NbdRequest, errno: NbdErrno, claim: u64, shard: &mut ShardParts<'_>) -> bool {
         self.take_on(claim, shard);
         shard.scratch.clear();
-        let message = format!("{:?} at {} of {} bytes: {errno}", request.command, request.offset, request.length);
+        let message = format!("{} at {} of {} bytes: {errno}", request.command, request.offset, request.length);
         self.link().rules.framing.error(shard.scratch, ReplyTo::from(&request), errno, &message);
         self.tx.reply(shard.now, shard.scratch, None, claim, claim);
         let thrown_away = Payload { request, buf: None, filled: 0, claim: 0, since: shard.now };
