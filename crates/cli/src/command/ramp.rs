@@ -182,7 +182,7 @@ fn ramp_up(
     if played.is_err() && !ramp.rows.is_empty() {
         let cut = format!("stopped in {}", ramp.name_of(ramp.rows.len()));
         if let Err(error) = ramp.page(&run, Some(&cut)) {
-            terminal::complain(&crate::complaint::of(&error));
+            terminal::complain(&crate::error_line::of(&error));
         }
     }
     let Ramping { mut standing, outputs, rows, worst, kept, .. } = ramp;

@@ -128,7 +128,7 @@ impl Run {
 pub(super) fn all_of<const N: usize>(done: [Result<()>; N]) -> Result<()> {
     let mut failed: Vec<anyhow::Error> = done.into_iter().filter_map(Result::err).collect();
     let last = failed.pop();
-    failed.iter().for_each(|error| terminal::complain(&crate::complaint::of(error)));
+    failed.iter().for_each(|error| terminal::complain(&crate::error_line::of(error)));
     last.map_or(Ok(()), Err)
 }
 
