@@ -5,6 +5,7 @@
 //! on the machine (the size of a device, whether a file exists) stays open as an [`Amount`] or
 //! `None`; the engine fills it in. `JobSpec::default()` is a sequential 4 KiB read at depth 1.
 
+mod chooser;
 mod content;
 mod ending;
 mod pacing;
@@ -14,6 +15,7 @@ mod ranks;
 mod reach;
 mod replay;
 pub(crate) mod sizes;
+mod spread;
 mod stream;
 mod walk;
 

@@ -108,12 +108,14 @@ pub enum Turns {
     Random,
     /// In proportion to size, so that every block of all files is equally likely.
     BySize,
-    /// File `k` (from 1) with a weight of `1 / k^theta`.
+    /// By Zipf's law over 1024 places in each file: place `k` (from 1) has the weight `1 / k^theta`.
+    /// The first place is drawn from the seed.
     Zipf {
         /// Above 0, not 1.
         theta: f64,
     },
-    /// A fraction `1 − h` of the requests go to a fraction `h` of the files, the first ones.
+    /// A fraction `1 − h` of the requests go to a fraction `h` of the places, which follow each
+    /// other as for Zipf.
     Pareto {
         /// Between 0 and 1.
         h: f64,

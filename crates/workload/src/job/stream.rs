@@ -11,10 +11,10 @@
 //! The engine counts what is in flight; the stream knows neither depth nor storage. The requests
 //! depend only on the specification, the regions and the seed, not on when they are asked for.
 
-use super::ranks::Ranks;
+use super::chooser::Chooser;
 use super::sizes::Sizes;
 use super::walk::{Region, Walk};
-use super::{BlockCoverage, Direction, JobSpec, Mix, Pace, PerDirection, Replay, ReplayAsk, Turns};
+use super::{BlockCoverage, Direction, JobSpec, Mix, Pace, PerDirection, Replay, ReplayAsk};
 use crate::chance::Chance;
 use crate::due::Due;
 use block::{Bytes, Time};
@@ -113,21 +113,6 @@ struct Quota {
     largest_block: u64,
 }
 
-/// Chooses the file of the next request.
-#[derive(Clone, Debug)]
-struct Chooser {
-    turns: Turns,
-    ranks: Option<Ranks>,
-    /// With [`Turns::BySize`]: the end of each file's blocks among those of all files.
-    ends: Vec<u64>,
-    each: u32,
-    left: u32,
-    current: u32,
-    /// Files whose walk has ended.
-    ended: Vec<bool>,
-    ended_count: usize,
-}
-
 impl JobStream {
     /// The requests of `spec` to files with these regions (at least one, none smaller than the
     /// largest block); its schedules begin at `start`.
@@ -143,7 +128,7 @@ impl JobStream {
             mix: spec.reach.mix,
             sizes: PerDirection::from_fn(|direction| Sizes::new(&spec.reach.blocks[direction])),
             random_sizes: spec.reach.random_blocks.as_ref().map(Sizes::new),
-            chooser: Chooser::new(spec, regions),
+            chooser: Chooser::new(spec, regions, &mut chance),
             walks,
             rate: spec.pacing.rate,
             due,
@@ -416,82 +401,5 @@ impl Pass {
     fn is_last(&self) -> bool {
         let is_reached = |quota: &Quota| quota.moved.saturating_add(quota.largest_block) > quota.bytes;
         self.left == Some(0) && self.quota.as_ref().is_none_or(is_reached)
-    }
-}
-
-impl Chooser {
-    fn new(spec: &JobSpec, regions: &[Region]) -> Chooser {
-        let (order, files, n) = (spec.file_order, regions.len(), regions.len() as u64);
-        let ranks = match order.turns {
-            Turns::Zipf { theta } => Some(Ranks::zipf(n, theta)),
-            Turns::Pareto { h } => Some(Ranks::pareto(n, h)),
-            Turns::Normal { width_percent } => Some(Ranks::normal(n, width_percent)),
-            _ => None,
-        };
-        let least = u64::from(spec.reach.least_block()).max(1);
-        let end = |end: &mut u64, region: &Region| {
-            *end += region.len / least;
-            Some(*end)
-        };
-        let ends = match order.turns {
-            Turns::BySize => regions.iter().scan(0, end).collect(),
-            _ => Vec::new(),
-        };
-        // By size, even the first file is drawn.
-        let (each, left) = (order.requests_each.max(1), if ends.is_empty() { order.requests_each.max(1) } else { 0 });
-        let (turns, ended) = (order.turns, vec![false; files]);
-        Chooser { turns, ranks, ends, each, left, current: 0, ended, ended_count: 0 }
-    }
-
-    fn restart(&mut self) {
-        self.ended.fill(false);
-        self.ended_count = 0;
-        if self.turns == Turns::Sequential {
-            self.current = 0;
-        }
-    }
-
-    /// Whether no file's way goes on.
-    fn all_ended(&self, walks: &[Walk]) -> bool {
-        self.ended.iter().zip(walks).all(|(&ended, walk)| ended || walk.is_over())
-    }
-
-    fn end(&mut self, file: u32) {
-        let ended = &mut self.ended[file as usize];
-        self.ended_count += usize::from(!*ended);
-        *ended = true;
-        self.left = 0;
-    }
-
-    /// The next file whose walk has not ended; `None` if all have.
-    #[inline]
-    fn next(&mut self, chance: &mut Chance) -> Option<u32> {
-        let files = self.ended.len() as u32;
-        if self.ended_count == self.ended.len() {
-            return None;
-        }
-        if files == 1 {
-            return Some(0);
-        }
-        if self.left == 0 {
-            self.left = self.each;
-            self.current = match (self.turns, &self.ranks) {
-                (Turns::Sequential, _) => self.current,
-                (Turns::RoundRobin, _) => (self.current + 1) % files,
-                (Turns::BySize, _) => {
-                    let block = chance.below(self.ends.last().copied().unwrap_or(1).max(1));
-                    self.ends.partition_point(|end| *end <= block) as u32
-                }
-                (_, Some(ranks)) => ranks.draw(chance) as u32,
-                (_, None) => chance.below(u64::from(files)) as u32,
-            };
-            while self.ended[self.current as usize] {
-                self.current = (self.current + 1) % files;
-            }
-        }
-        if self.turns != Turns::Sequential {
-            self.left -= 1;
-        }
-        Some(self.current)
     }
 }

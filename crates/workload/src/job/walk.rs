@@ -1,10 +1,9 @@
 //! The offsets of a job's requests in one file.
 
 use super::permutation::Permutation;
-use super::ranks::Ranks;
+use super::spread::Spread;
 use super::{BlockCoverage, Direction, Distribution, Order, PerDirection, Reach, Strides};
 use crate::chance::Chance;
-use block::Bytes;
 
 /// The part of a file that a job uses, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -63,24 +62,10 @@ struct Pieces {
     moved: u64,
 }
 
-/// Distribution of random offsets that may repeat.
-#[derive(Clone, Debug)]
-enum Spread {
-    Even,
-    /// The block of a rank is `(first + rank × step) mod n`; `step` and `n` have no common divisor.
-    Ranked {
-        ranks: Ranks,
-        n: u64,
-        first: u64,
-        step: u64,
-    },
-    /// For each zone: the end of its share in percent, its start, its length.
-    Zoned(Vec<(u64, u64, u64)>),
-}
-
-/// Blocks visited so far, for directions that visit each block once. Directions with the same
-/// smallest block share a map; others have their own, so that none splits the other's blocks. Empty
-/// if offsets may repeat.
+/// Blocks visited by random offsets so far, for directions that visit each block once. The requests
+/// that follow one in its run are not counted, as in fio. Directions with the same smallest block
+/// share a map; others have their own, so that none splits the other's blocks. Empty if offsets may
+/// repeat.
 #[derive(Clone, Debug)]
 struct Visited {
     maps: Vec<Once>,
@@ -109,13 +94,14 @@ impl Walk {
             let own = u64::from(reach.blocks[direction].least());
             reach.align[direction].filter(|&align| align > 0).unwrap_or(own).max(1)
         });
+        let first = Spread::first(reach, chance);
         let mut walk = Walk {
             region,
             strides,
             order: reach.order,
             random_percent: reach.random_percent,
             spread: PerDirection::from_fn(|direction| {
-                Spread::of(&reach.distribution[direction], region.len, align[direction])
+                Spread::of(&reach.distribution[direction], region.len, align[direction], first)
             }),
             align,
             least,
@@ -349,57 +335,6 @@ impl Walk {
     }
 }
 
-impl Spread {
-    fn of(distribution: &Distribution, len: u64, align: u64) -> Spread {
-        let n = (len / align).max(1);
-        // Ranks are scattered; a centre is the place of rank 0, or where the middle rank goes.
-        let ranked = |ranks, first: f64| {
-            let first = (first.rem_euclid(1.0) * n as f64) as u64 % n;
-            Spread::Ranked { ranks, n, first, step: scattering_step(n) }
-        };
-        match distribution {
-            Distribution::Uniform => Spread::Even,
-            Distribution::Zipf { theta, center } => ranked(Ranks::zipf(n, *theta), center.unwrap_or(0.0)),
-            Distribution::Pareto { h, center } => ranked(Ranks::pareto(n, *h), center.unwrap_or(0.0)),
-            Distribution::Normal { width_percent, center } => {
-                ranked(Ranks::normal(n, *width_percent), center.map_or(0.0, |center| center - 0.5))
-            }
-            Distribution::Zoned(zones) => {
-                let (mut share, mut start) = (0, 0);
-                Spread::Zoned(
-                    zones
-                        .iter()
-                        .map(|zone| {
-                            let length = zone.length.of(Bytes(len)).0.min(len - start);
-                            share += u64::from(zone.access_percent);
-                            start += length;
-                            (share, start - length, length)
-                        })
-                        .collect(),
-                )
-            }
-        }
-    }
-
-    /// A random multiple of `align`, at most `last × align`.
-    fn draw(&self, last: u64, align: u64, chance: &mut Chance) -> u64 {
-        match self {
-            Spread::Even => chance.below(last + 1) * align,
-            Spread::Ranked { ranks, n, first, step } => {
-                let scattered = u128::from(ranks.draw(chance)) * u128::from(*step) + u128::from(*first);
-                ((scattered % u128::from(*n)) as u64).min(last) * align
-            }
-            Spread::Zoned(zones) => {
-                let whole = zones.last().map_or(1, |zone| zone.0.max(1));
-                let drawn = chance.below(whole);
-                let (_, start, length) = zones.iter().find(|zone| drawn < zone.0).copied().unwrap_or((0, 0, align));
-                let place = start / align + chance.below((length / align).max(1));
-                place.min(last) * align
-            }
-        }
-    }
-}
-
 impl Visited {
     fn of(reach: &Reach, len: u64, chance: &mut Chance) -> Visited {
         let mut found = Visited { maps: Vec::new(), of: PerDirection::default() };
@@ -443,17 +378,6 @@ impl Once {
         let units = len / least;
         Once::Map { bits: vec![0; units.div_ceil(64) as usize], unit: least, units, left: units }
     }
-}
-
-/// A number near `n` divided by the golden ratio and coprime to `n`: its multiples scatter ranks
-/// over the region.
-fn scattering_step(n: u64) -> u64 {
-    let near = (n as f64 * 0.618_033_988_749_895) as u64;
-    (near.max(1)..).find(|&step| gcd(step, n) == 1).unwrap_or(1)
-}
-
-fn gcd(a: u64, b: u64) -> u64 {
-    if b == 0 { a } else { gcd(b, a % b) }
 }
 
 /// A random place, or the first free one after it, wrapping at the end.
