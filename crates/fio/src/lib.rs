@@ -21,6 +21,7 @@ mod invocation;
 mod job;
 mod jobfile;
 mod naming;
+mod notes;
 mod number;
 pub mod options;
 mod percentile;

@@ -95,7 +95,8 @@ impl Job {
             (false, hole) => Order::Sequential { hole: hole.unwrap_or(0) },
         };
         let (blocks, random_blocks) = self.lengths(order);
-        let coverage = if pattern.norandommap { BlockCoverage::Free } else { BlockCoverage::Once };
+        let free = pattern.norandommap || self.aligns_apart();
+        let coverage = if free { BlockCoverage::Free } else { BlockCoverage::Once };
         let reach = Reach {
             mix,
             order,
@@ -113,6 +114,16 @@ impl Job {
         };
         self.block_fits(&reach)?;
         Ok(reach)
+    }
+
+    /// Whether offsets are aligned to something else than the smallest block. As in fio they may then
+    /// repeat.
+    pub(crate) fn aligns_apart(&self) -> bool {
+        let apart = |direction: Direction| {
+            let least = u64::from(self.block_sizes(direction).least());
+            self.options.pattern.align[direction].is_some_and(|align| align != least)
+        };
+        Direction::ALL.into_iter().any(apart)
     }
 
     /// Block sizes by direction, and those of random requests if they differ.

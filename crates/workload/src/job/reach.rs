@@ -20,7 +20,7 @@ pub struct Reach {
     pub blocks: PerDirection<BlockSizes>,
     /// In a random order: sizes of requests at random offsets, if they differ from the others.
     pub random_blocks: Option<BlockSizes>,
-    /// Random offsets are multiples of this; of the smallest block when `None`.
+    /// Random offsets that may repeat are multiples of this; of the smallest block when `None`.
     pub align: PerDirection<Option<u64>>,
     /// Uses the region piece by piece.
     pub strides: Option<Strides>,
@@ -159,8 +159,8 @@ pub struct Zone {
     pub length: Amount,
 }
 
-/// Whether a random order visits each block once before any is repeated. Only uniform distributions
-/// can.
+/// Whether random offsets visit each block once before any is repeated. Only uniform distributions
+/// can. In runs that is so for where they begin, not for the requests that follow.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum BlockCoverage {
     /// Each block once.

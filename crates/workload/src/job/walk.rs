@@ -75,7 +75,7 @@ struct Visited {
 /// Blocks visited so far.
 #[derive(Clone, Debug)]
 enum Once {
-    /// All requests, or all runs, have `unit` bytes.
+    /// All requests have `unit` bytes.
     Order { order: Permutation, unit: u64 },
     /// Sizes differ: a bit for each `unit` bytes.
     Map { bits: Vec<u64>, unit: u64, units: u64, left: u64 },
@@ -312,7 +312,8 @@ impl Walk {
         same: bool,
         chance: &mut Chance,
     ) -> Option<(u64, u64)> {
-        if self.run_left > 0 {
+        let follows = self.run_left > 0;
+        if follows {
             self.run_left -= 1;
             let at = if same { self.run_start } else { self.cursor[direction] };
             if at + wanted <= self.region.len {
@@ -328,7 +329,10 @@ impl Walk {
             return (wanted <= self.region.len).then_some((at, wanted));
         }
         let (at, len) = self.jump(direction, wanted, chance)?;
-        self.run_left = run - 1;
+        // A run that meets the end goes on from here with what is left of it, as in fio.
+        if !follows {
+            self.run_left = run - 1;
+        }
         self.run_start = at;
         self.cursor = PerDirection::all(at + len);
         Some((at, len))
@@ -338,7 +342,9 @@ impl Walk {
 impl Visited {
     fn of(reach: &Reach, len: u64, chance: &mut Chance) -> Visited {
         let mut found = Visited { maps: Vec::new(), of: PerDirection::default() };
-        let Order::Random { run, same } = reach.order else { return found };
+        if !reach.order.is_random() {
+            return found;
+        }
         let plain = |direction: Direction| {
             reach.distribution[direction] == Distribution::Uniform && reach.random_percent[direction] >= 100
         };
@@ -356,24 +362,20 @@ impl Visited {
         }
         found.maps.extend((0..units.len()).map(|map| {
             let together: Vec<Direction> = reach.directions().filter(|&way| found.of[way] == map).collect();
-            Once::of(reach, &together, (run, same), len, chance)
+            Once::of(reach, &together, len, chance)
         }));
         found
     }
 }
 
 impl Once {
-    /// The map for directions with the same smallest block, in runs of `run` requests.
-    fn of(reach: &Reach, together: &[Direction], (run, same): (u32, bool), len: u64, chance: &mut Chance) -> Once {
+    /// The map for directions with the same smallest block.
+    fn of(reach: &Reach, together: &[Direction], len: u64, chance: &mut Chance) -> Once {
         let blocks = || together.iter().map(|&direction| &reach.blocks[direction]);
         let least = blocks().map(|sizes| u64::from(sizes.least())).min().unwrap_or(1).max(1);
         let most = blocks().map(|sizes| u64::from(sizes.most())).max().unwrap_or(1);
-        let unaligned = together.iter().any(|&direction| reach.align[direction].is_some_and(|align| align != least));
-        if least == most && !unaligned {
-            let unit = if same { least } else { least * u64::from(run.max(1)) };
-            // A last run that is cut short by the end is visited as far as it fits.
-            let whole = if unit > least { len.div_ceil(unit) } else { len / unit };
-            return Once::Order { order: Permutation::new(whole, chance), unit };
+        if least == most {
+            return Once::Order { order: Permutation::new(len / least, chance), unit: least };
         }
         let units = len / least;
         Once::Map { bits: vec![0; units.div_ceil(64) as usize], unit: least, units, left: units }
