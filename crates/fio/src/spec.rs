@@ -219,8 +219,14 @@ impl Job {
         })
     }
 
-    /// The part that is used of a file of `whole` bytes.
+    /// The part that is used of a file of `whole` bytes. An offset in percent is one of the file as
+    /// the job finds it, as in fio, so what is used from there on is known only then.
     fn within(&self, file: FileSpec, whole: Bytes, least_block: u64) -> Result<FileSpec, Error> {
+        let is_part = |amount| matches!(amount, Amount::Percent(_));
+        let size = self.options.target.size;
+        if (is_part(file.offset) || is_part(file.offset_more)) && !size.is_some_and(is_part) {
+            return Ok(FileSpec { size: None, ..file });
+        }
         let start = file.start(whole, least_block);
         if whole <= start {
             let rule = format!(
@@ -363,8 +369,8 @@ impl Job {
         let target = &self.options.target;
         let (Some(Amount::Bytes(size)), Some(_)) = (target.size, target.filesize) else { return None };
         let Ok(JobPlace::Files(files)) = self.target(self.least_block()) else { return Some(Amount::Bytes(size)) };
-        let used = files.iter().filter_map(|file| file.size).map(|size| size.of(Bytes(0)).0);
-        Some(Amount::Bytes(size.min(Bytes(used.fold(0, u64::saturating_add)))))
+        let used = |file: &FileSpec| file.size.map_or(u64::MAX, |size| size.of(Bytes(0)).0);
+        Some(Amount::Bytes(size.min(Bytes(files.iter().map(used).fold(0, u64::saturating_add)))))
     }
 
     fn logs(&self) -> Logs {
@@ -447,7 +453,8 @@ mod tests {
         assert_eq!(used("--filesize=1m --size=1m --offset=512k"), (Some(512), Some(512)));
         assert_eq!(used("--filesize=1m --size=4m"), (Some(1024), Some(1024)));
         assert_eq!(used("--filesize=4m --size=50% --offset=1m"), (Some(2048), None));
-        assert_eq!(used("--filesize=4m --offset=25%"), (Some(3072), None));
+        assert_eq!(used("--filesize=4m --offset=25%"), (None, None));
+        assert_eq!(used("--filesize=4m --size=1m --offset=25%"), (None, Some(1024)));
         assert_eq!(used("--size=1m --io_size=0"), (Some(1024), None));
         let refused = spec("--filesize=1m --size=1m --offset=2m").unwrap_err().to_string();
         assert!(refused.contains("has an offset of 2 MiB and a filesize of 1 MiB"), "{refused}");

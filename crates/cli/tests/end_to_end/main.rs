@@ -27,6 +27,7 @@ mod fio_command;
 mod fio_figures;
 mod fio_likeness;
 mod fio_nbd;
+mod fio_offsets;
 mod fio_options;
 mod fio_recording;
 mod fio_safety;
