@@ -337,6 +337,7 @@ impl Job {
             backlog: data.verify_backlog,
             backlog_batch: data.verify_backlog_batch,
             header_at: data.verify_offset,
+            dump: data.verify_dump,
             trims: data.trims,
             written: None,
         })

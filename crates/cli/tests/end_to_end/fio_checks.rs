@@ -157,3 +157,49 @@ fn placement_and_polling_leave_the_data_alone() {
     assert_eq!(ended.code, Some(1), "{ended:?}");
     assert!(ended.err.contains("numa_cpu_nodes: node 4000: "), "{}", ended.err);
 }
+
+/// A plain pattern runs through a block with the block's offset, whatever the interval: fio and we
+/// write the same file.
+#[test]
+fn a_pattern_has_the_offset_of_its_block() {
+    requires!("fio");
+    let scratch = Scratch::new();
+    let line = "--name=p --rw=write --size=64k --bs=4k --ioengine=psync --verify=pattern --verify_pattern=%o \
+                --verify_interval=512";
+    let words: Vec<&str> = line.split_whitespace().collect();
+    theirs(&scratch, &[&words[..], &["--filename=theirs"]].concat());
+    report(&scratch, &[&words[..], &["--filename=own"]].concat());
+    let [theirs, own] = ["theirs", "own"].map(|name| std::fs::read(scratch.join(name)).unwrap());
+    assert!(own == theirs, "{:?} against {:?}", &own[4096..4624], &theirs[4096..4624]);
+}
+
+/// What is wrong is left in files with fio's names: what was read, and what was expected where that
+/// is known.
+#[test]
+fn wrong_data_is_dumped_as_by_fio() {
+    let scratch = Scratch::new();
+    let line = "--name=d --filename=vf --rw=write --size=64k --bs=16k --ioengine=psync --verify_interval=4k";
+    for (verify, is_known) in [("--verify=crc32c", false), ("--verify=pattern_hdr --verify_pattern=0xabcd", true)] {
+        let words: Vec<&str> = line.split(' ').chain(verify.split(' ')).collect();
+        report(&scratch, &words);
+        let file = std::fs::OpenOptions::new().write(true).open(scratch.join("vf")).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, b"XXXX", 9000).unwrap();
+        let ended =
+            ours(&scratch, &[&words[..], &["--verify_only", "--verify_dump=1", "--output-format=json"]].concat());
+        assert_eq!(ended.code, Some(1), "{ended:?}");
+        let read = |what: &str| std::fs::read(scratch.join(&format!("vf.8192.{what}"))).ok();
+        let received = read("received").unwrap();
+        assert_eq!((received.len(), &received[808..812]), (4096, &b"XXXX"[..]));
+        assert!(ended.out.contains("received data dumped as vf.8192.received"), "{}", ended.out);
+        let expected = read("expected");
+        assert_eq!(expected.is_some(), is_known);
+        if let Some(mut expected) = expected {
+            assert_ne!(expected, received);
+            expected[808..812].copy_from_slice(b"XXXX");
+            assert_eq!(expected, received, "nothing else is wrong");
+        }
+        for name in ["vf", "vf.8192.received", "vf.8192.expected"] {
+            let _ = std::fs::remove_file(scratch.join(name));
+        }
+    }
+}

@@ -7,6 +7,7 @@
 //! settled before it is checked: flushed and dropped, so that the check reads what the storage has.
 //! Whatever ends a job early, requests in flight complete first.
 
+mod checking;
 mod failure;
 mod finish;
 mod requests;

@@ -175,6 +175,30 @@ impl Checker {
         Ok(())
     }
 
+    /// The piece of a block read from `at` that is wrong from `wrong_at` on, and what it should be
+    /// as far as that is known: a pattern, or the zeroes of a trimmed block. Data under a checksum
+    /// is not kept.
+    pub(crate) fn pieces(&self, bytes: &[u8], at: u64, wrong_at: u64, generation: u64) -> (Vec<u8>, Option<Vec<u8>>) {
+        if self.is_trimmed(generation) {
+            return (bytes.to_vec(), Some(vec![0; bytes.len()]));
+        }
+        let (interval, from) = (self.interval(bytes.len()), (wrong_at - at) as usize);
+        let received = &bytes[from..bytes.len().min(from + interval)];
+        let is_known = match self.verify.hash {
+            Hash::Pattern(_) => true,
+            Hash::HeaderPattern(_) => generation > 0 && self.expected_seed != 0,
+            _ => false,
+        };
+        let expected = is_known.then(|| {
+            let mut piece = vec![0; received.len()];
+            let identity = Identity { offset: wrong_at, generation, seed: self.expected_seed };
+            header::stamp(&mut piece, &self.verify.hash, identity);
+            header::swap(&mut piece, self.header_at());
+            piece
+        });
+        (received.to_vec(), expected)
+    }
+
     /// Whether enough was written to begin a round of checking or of trims.
     pub(crate) fn is_due(&self) -> bool {
         self.checks_are_due() || self.trims_are_due()
@@ -270,8 +294,10 @@ impl Checker {
         if matches!(self.verify.hash, Hash::Pattern(_)) { 0 } else { self.verify.header_at as usize }
     }
 
+    /// A plain pattern runs through the whole block, with the block's offset, as in fio.
     fn interval(&self, len: usize) -> usize {
         match self.verify.interval as usize {
+            _ if matches!(self.verify.hash, Hash::Pattern(_)) => len.max(1),
             0 => len.max(1),
             interval => interval.min(len).max(1),
         }

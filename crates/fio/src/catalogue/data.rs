@@ -113,10 +113,8 @@ pub(super) const OPTIONS: &[Definition] = &[
         }
         Ok(())
     }),
-    option("verify_dump", Form::Bool, "dumps both blocks of a mismatch", |o, v| {
-        if v.flag()? {
-            o.note("verify_dump has no effect: the report names offset, expected and found");
-        }
+    option("verify_dump", Form::Bool, "dumps both blocks of a mismatch beside the file", |o, v| {
+        o.data.verify_dump = v.flag()?;
         Ok(())
     }),
     option("verify_state_save", Form::Bool, "leaves a file with the number of writes made", |o, v| {

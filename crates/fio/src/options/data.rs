@@ -23,6 +23,8 @@ pub struct DataOptions {
     pub verify_only: bool,
     /// `verify_fatal`.
     pub verify_fatal: bool,
+    /// `verify_dump`.
+    pub verify_dump: bool,
     /// `verify_backlog`.
     pub verify_backlog: u64,
     /// `verify_backlog_batch`.
@@ -59,6 +61,7 @@ impl Default for DataOptions {
             verify_not_now: false,
             verify_only: false,
             verify_fatal: false,
+            verify_dump: false,
             verify_backlog: 0,
             verify_backlog_batch: 0,
             state_save: false,

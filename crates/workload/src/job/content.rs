@@ -86,6 +86,8 @@ pub struct Verify {
     pub backlog_batch: u64,
     /// Offset of the header within its interval, in bytes.
     pub header_at: u32,
+    /// Leaves the data of a mismatch in files.
+    pub dump: bool,
     /// Whether some of the written blocks are trimmed.
     pub trims: TrimChecks,
     /// With `only`: the number of writes that the earlier run made. `None` means its whole first
@@ -115,6 +117,7 @@ impl Default for Verify {
             backlog: 0,
             backlog_batch: 0,
             header_at: 0,
+            dump: false,
             trims: TrimChecks::default(),
             written: None,
         }

@@ -5,15 +5,13 @@ use super::{After, HeldBack, Runner, Stage};
 use crate::job::slots::{Purpose, Slot};
 use block::{Actor as _, Buf, Completion, ObjectId, Op, Request, Span, Submitted, Ticket, Time};
 use stats::Tape;
-use stats::job::{Asked, AskedRow, ErrorKind, Mismatch};
-use workload::job::{Direction, JobDraft, JobNext, JobPlace, WriteSync};
+use stats::job::{Asked, AskedRow, ErrorKind};
+use workload::job::{Direction, JobDraft, JobNext, JobPlace};
 
 /// ETIMEDOUT, as fio reports a request that exceeded its maximum latency.
 const TOO_SLOW: i32 = 110;
 /// The ticket of a request that the target has not taken.
 const NO_TICKET: Ticket = Ticket(u64::MAX);
-/// EILSEQ, as fio reports data that does not verify.
-const WRONG_DATA: i32 = 84;
 
 impl Runner {
     /// Takes all completions. With bursts, the first new requests are submitted while other
@@ -98,35 +96,6 @@ impl Runner {
             && let Some(buf) = buf
         {
             self.check(slot, buf, now);
-        }
-    }
-
-    fn check(&mut self, slot: &Slot, buf: &Buf, now: Time) {
-        let Some(checker) = &mut self.checker else { return };
-        // In a mix only blocks that this job wrote can be checked, and the check reads them later.
-        let reads_only = slot.purpose == Purpose::Check || !self.spec.reach.mix.changes_data();
-        if !reads_only {
-            return;
-        }
-        let checked = self.context.with(buf, |bytes| checker.check(bytes, slot.at, slot.generation));
-        let Some(Err((at, wrong))) = checked else {
-            return;
-        };
-        self.errors.count(ErrorKind::Verify, Some(WRONG_DATA));
-        let ignored = self.spec.forgive.verify_numbers.contains(&WRONG_DATA);
-        let file = self.name_of(slot.file);
-        let text = format!("{file}: at {at}: expected {}, found {}", wrong.expected, wrong.found);
-        let mismatch = Mismatch { file, at, len: slot.len, expected: wrong.expected, found: wrong.found };
-        self.checker.iter_mut().for_each(|checker| checker.outcome.note(mismatch.clone()));
-        let fatal = self.spec.verify.as_ref().is_some_and(|verify| verify.fatal);
-        if ignored {
-            return;
-        }
-        match fatal && !self.spec.forgive.verify {
-            true => self.fail(WRONG_DATA, text, now),
-            // All blocks are read before the job fails, so that the report has the number of
-            // errors.
-            false => self.error = self.error.take().or(Some(stats::job::JobError { number: WRONG_DATA, text })),
         }
     }
 
