@@ -13,7 +13,7 @@ use stats::job::Losses;
 use std::cell::RefCell;
 use std::rc::Rc;
 use uring::Io;
-use uring::disk::{self, Caching, Create, Disk, Opening};
+use uring::disk::{self, Caching, Create, Disk, Durable, Opening};
 
 /// How files, devices and exports are opened.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,6 +46,8 @@ pub struct Calls {
     pub space: bool,
     /// Which other calls of this program on the same file a call waits for.
     pub lock: Option<Exclusion>,
+    /// What is durable when a write returns.
+    pub durable: Durable,
 }
 
 /// Which calls exclude each other.
@@ -272,7 +274,8 @@ impl Permit {
         let path = self.path().expect("files and devices are paths");
         let name = self.place().to_string();
         let with = |cache| {
-            let opening = Opening { cache, write: self.writes(), create: how.create, mode: 0o644 };
+            let durable = how.calls.map_or(Durable::Nothing, |calls| calls.durable);
+            let opening = Opening { cache, write: self.writes(), create: how.create, mode: 0o644, durable };
             disk::open(path, opening)
         };
         let opened = match with(how.cache) {

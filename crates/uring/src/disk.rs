@@ -32,6 +32,18 @@ pub enum Create {
     New,
 }
 
+/// What is durable when a write to an open file returns.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Durable {
+    /// Nothing.
+    #[default]
+    Nothing,
+    /// The data, and what is needed to find it (`O_DSYNC`).
+    Data,
+    /// The data and all metadata (`O_SYNC`).
+    All,
+}
+
 /// How to open a file or device.
 #[derive(Clone, Copy, Debug)]
 pub struct Opening {
@@ -43,12 +55,14 @@ pub struct Opening {
     pub create: Create,
     /// Permissions of a created file, less the umask.
     pub mode: u32,
+    /// What is durable when a write returns.
+    pub durable: Durable,
 }
 
 impl Default for Opening {
     /// Direct, for reading, an existing file. If it is created, only its owner has access.
     fn default() -> Opening {
-        Opening { cache: Caching::Direct, write: false, create: Create::Never, mode: 0o600 }
+        Opening { cache: Caching::Direct, write: false, create: Create::Never, mode: 0o600, durable: Durable::Nothing }
     }
 }
 
@@ -153,6 +167,11 @@ pub fn alignment_in(folder: &Path) -> Option<u32> {
 fn open_or_make(path: &Path, opening: Opening) -> io::Result<(File, bool)> {
     let mut options = OpenOptions::new();
     options.read(true).write(opening.write || opening.create != Create::Never).mode(opening.mode);
+    options.custom_flags(match opening.durable {
+        Durable::Nothing => 0,
+        Durable::Data => libc::O_DSYNC,
+        Durable::All => libc::O_SYNC,
+    });
     if opening.create != Create::Never {
         match options.create_new(true).open(path) {
             Err(error) if error.kind() == io::ErrorKind::AlreadyExists && opening.create == Create::IfMissing => {}

@@ -1,6 +1,7 @@
 //! What is settled about the jobs' storage before the first request: sizes, safety, space, lay-out.
 
 use super::prepared::Prepared;
+use super::runner::opens_durable;
 use super::site::{Ahead, Site, survey, writes};
 use super::site_error::{SiteError, lines};
 use super::stage::{RunSettings, Watch};
@@ -147,7 +148,7 @@ pub(super) fn adjusted(spec: &JobSpec) -> (JobSpec, Vec<String>) {
         notes.push(format!("system calls are made one at a time, so the depth of {} is 1", spec.pacing.depth));
         spec.pacing.depth = 1;
     }
-    if spec.write_sync == WriteSync::All {
+    if spec.write_sync == WriteSync::All && !opens_durable(&spec) {
         notes.push("O_SYNC is done as O_DSYNC: data and what is needed to find it are durable after each write".into());
     }
     (spec, notes)

@@ -4,13 +4,13 @@ use super::board::Board;
 use super::context::Context;
 use super::placement::Near;
 use super::prepare::OpenError;
-use super::runner::{Forget, Parts, Renew, Runner};
+use super::runner::{Forget, Parts, Renew, Runner, opens_durable};
 use super::site::{Site, writes};
 use block::{Bytes, Span, Target, Time};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use storage::{Calls, Exclusion, How, NbdTarget, Opened, Permit, PlaceKind};
-use uring::disk::{Caching, Create};
+use uring::disk::{Caching, Create, Durable};
 use uring::{Choice, Io, IoSettings, Polling};
 use workload::job::{Direction, EngineKind, FileLock, Flushes, JobPlace, JobSpec, WriteSync};
 
@@ -165,7 +165,12 @@ fn calls(spec: &JobSpec) -> Calls {
         FileLock::Exclusive => Some(Exclusion::All),
         FileLock::SharedByReads => Some(Exclusion::Writers),
     };
-    Calls { space: spec.calls.space, lock }
+    let durable = match spec.write_sync {
+        WriteSync::Data if opens_durable(spec) => Durable::Data,
+        WriteSync::All if opens_durable(spec) => Durable::All,
+        _ => Durable::Nothing,
+    };
+    Calls { space: spec.calls.space, lock, durable }
 }
 
 /// When it starts within its stage, drawn from its seed.

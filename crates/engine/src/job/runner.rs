@@ -391,6 +391,12 @@ impl Actor for Runner {
     }
 }
 
+/// Whether files are opened with `O_DSYNC` or `O_SYNC`, as fio opens them, so that a write is one
+/// system call.
+pub(crate) fn opens_durable(spec: &JobSpec) -> bool {
+    spec.engine == EngineKind::Sync && matches!(spec.place, JobPlace::Files(_))
+}
+
 /// Burst size for direct I/O, which is submitted in small bursts, apart from the wait. Thus the
 /// disk works on the first burst while the worker still takes completions and makes more requests.
 /// A virtio disk reports its completions all at once when it has run dry, so it would be idle until

@@ -1,12 +1,12 @@
 //! Makes requests and takes completions: the path of every I/O.
 
 use super::failure::Failure;
-use super::{After, HeldBack, Runner, Stage};
+use super::{After, HeldBack, Runner, Stage, opens_durable};
 use crate::job::slots::{Purpose, Slot};
 use block::{Actor as _, Buf, Completion, ObjectId, Op, Request, Span, Submitted, Ticket, Time};
 use stats::Tape;
 use stats::job::{Asked, AskedRow, ErrorKind};
-use workload::job::{Direction, JobDraft, JobNext, JobPlace};
+use workload::job::{Direction, JobDraft, JobNext, JobPlace, WriteSync};
 
 /// ETIMEDOUT, as fio reports a request that exceeded its maximum latency.
 const TOO_SLOW: i32 = 110;
@@ -304,7 +304,11 @@ impl Runner {
     fn submit(&mut self, now: Time, slot: Slot, op: Op) -> bool {
         let fua = match slot.purpose {
             Purpose::Flush => slot.generation == 0,
-            _ => slot.direction == Direction::Write && self.spec.write_sync != WriteSync::None,
+            // Files that are opened so that a write is durable need no more.
+            _ => {
+                let is_durable = self.spec.write_sync == WriteSync::None || opens_durable(&self.spec);
+                slot.direction == Direction::Write && !is_durable
+            }
         };
         let len = u64::from(slot.len);
         let tag = self.slots.add(slot);
