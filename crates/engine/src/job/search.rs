@@ -45,7 +45,7 @@ impl Search {
     /// Evaluates the window if it is over.
     pub(crate) fn look(&mut self, now: Time) -> Step {
         let end = *self.window_end.get_or_insert(now + self.rule.window);
-        if now < end || self.ends == 0 || self.good + 1 == self.bad {
+        if now < end || self.ends == 0 || self.is_found() {
             return Step::Same;
         }
         let kept = 100.0 * (self.ends - self.slow) as f64 / self.ends as f64 >= self.rule.percent;
@@ -55,11 +55,33 @@ impl Search {
             true => self.good = self.depth,
             false => self.bad = self.depth,
         }
-        if self.good + 1 == self.bad {
+        if self.is_found() {
             return Step::Found(LatencyFinding { depth: self.good, tried: self.tried });
         }
+        // As in fio, a limit that depth 1 does not keep does not end the job: it goes on with one
+        // request in flight, and the limit may be kept later.
+        self.bad = self.bad.max(2);
         self.depth = self.good + (self.bad - self.good) / 2;
         Step::Depth(self.depth)
+    }
+
+    /// Whether the highest depth that keeps the limit is known.
+    fn is_found(&self) -> bool {
+        self.good > 0 && self.good + 1 == self.bad
+    }
+
+    /// The depth that was tried last, while none is found.
+    pub(crate) fn so_far(&self) -> Option<LatencyFinding> {
+        (self.tried > 0).then_some(LatencyFinding { depth: self.depth, tried: self.tried })
+    }
+
+    /// That no depth has kept the limit, if that is so.
+    pub(crate) fn unmet(&self) -> Option<String> {
+        let (target, tried) = (self.rule.target, self.tried);
+        let unmet = tried > 0 && self.good == 0;
+        unmet.then(|| {
+            format!("latency_target={target} was not kept at any of {tried} tries, the last at depth {}", self.depth)
+        })
     }
 
     /// Whether the job continues after the search.
@@ -92,7 +114,28 @@ mod tests {
     fn the_highest_depth_that_keeps_the_latency_is_found() {
         assert_eq!(found(170, 64).depth, 17);
         assert_eq!(found(1_000_000, 64), LatencyFinding { depth: 64, tried: 1 });
-        assert_eq!(found(5, 64).depth, 0);
         assert!(found(170, 64).tried <= 8, "halving 64 takes seven steps, and one for the first");
+    }
+
+    #[test]
+    fn a_limit_that_cannot_be_kept_is_tried_on_at_depth_1() {
+        let (target, window) = (Span::from_micros(5), Span::from_millis(10));
+        let mut search = Search::new(LatencySearch { target, window, percent: 99.0, goes_on: false }, 64);
+        let (mut now, mut depth) = (Time::ZERO, 64);
+        for _ in 0..100 {
+            search.count(Span::from_micros(10));
+            match search.look(now) {
+                Step::Same => now += window,
+                Step::Depth(next) => depth = next,
+                Step::Found(finding) => panic!("{finding:?}"),
+            }
+        }
+        assert_eq!(depth, 1);
+        assert!(search.unmet().unwrap().ends_with("the last at depth 1"));
+        // The storage has become fast.
+        (0..1000).for_each(|_| search.count(Span::from_micros(1)));
+        let found = (0..2).map(|n| search.look(now + window * (n + 1))).find(|step| *step != Step::Same);
+        assert!(matches!(found, Some(Step::Found(LatencyFinding { depth: 1, .. }))), "{found:?}");
+        assert_eq!(search.unmet(), None);
     }
 }

@@ -173,7 +173,7 @@ impl DiskUse {
 /// Result of a search for a depth.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct LatencyFinding {
-    /// The highest depth that kept the limit; 0 if not even one request at a time did.
+    /// The highest depth that kept the limit; the last one tried if none did.
     pub depth: u32,
     /// Number of depths tried.
     pub tried: u32,

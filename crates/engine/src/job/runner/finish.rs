@@ -36,6 +36,7 @@ fn of(runner: &Runner, mut tape: Tape, logs: Option<Box<RequestLogs>>, end: Time
     let mut notes = runner.notes.clone();
     notes.extend(runner.reasons.iter().map(|(why, count)| format!("{count} requests failed: {why}")));
     notes.extend(losses.lines());
+    notes.extend(runner.search.as_ref().and_then(super::Search::unmet));
     let mut outcome = JobOutcome {
         name: runner.spec.name.clone(),
         number: runner.spec.number,
@@ -52,7 +53,7 @@ fn of(runner: &Runner, mut tape: Tape, logs: Option<Box<RequestLogs>>, end: Time
         errors: runner.errors,
         losses,
         steady: runner.steadiness.as_ref().map(super::Steadiness::report),
-        latency_search: runner.finding,
+        latency_search: runner.finding.or_else(|| runner.search.as_ref()?.so_far()),
         verify: runner.checker.as_ref().map(|checker| checker.outcome.clone()),
         error: runner.error.clone(),
         interrupted: runner.interrupted,
