@@ -10,8 +10,8 @@ use block::{Span, Time};
 use stats::Tape;
 use workload::job::{Direction, Ends, JobStream, Pace, PerDirection};
 
-/// ETIME, as fio reports a rate that was not reached.
-const TOO_SLOW: i32 = 62;
+/// EIO, as fio reports a rate that was not reached.
+const TOO_SLOW: i32 = 5;
 /// A minimum rate is not checked before this; fio gives a job the same time to reach its rate.
 const SETTLED_AFTER: Span = Span::from_secs(2);
 /// ECANCELED: a program to be run before or after the job failed.
