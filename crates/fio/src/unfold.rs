@@ -84,6 +84,9 @@ pub fn unfold(scripts: &[Script], flags: &Flags, world: &dyn World) -> Result<Un
             None => typed_globals = template,
         }
     }
+    // As in fio, one job with exitall makes the end of any job end others.
+    let exitall = unfolding.found.jobs.iter().any(|job| job.options.course.exitall);
+    unfolding.found.jobs.iter_mut().for_each(|job| job.options.course.exitall = exitall);
     Ok(unfolding.found)
 }
 

@@ -54,7 +54,7 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.course.ending.requests = (requests > 0).then_some(requests);
         Ok(())
     }),
-    option("exitall", Form::Flag, "its end also ends the jobs of its group, or those of exit_what", |o, v| {
+    option("exitall", Form::Flag, "the end of any job also ends the jobs of its group, or of its exit_what", |o, v| {
         o.course.exitall = v.flag()?;
         Ok(())
     }),
