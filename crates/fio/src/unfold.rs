@@ -16,6 +16,7 @@ use crate::world::World;
 use block::{Bytes, Span};
 use stats::Direction;
 use std::collections::BTreeSet;
+use workload::job::Amount;
 
 /// The jobs of a run and related results.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -63,8 +64,6 @@ pub fn unfold(scripts: &[Script], flags: &Flags, world: &dyn World) -> Result<Un
         for section in &script.sections {
             if section.is_global {
                 unfolding.set(&mut template, &section.settings)?;
-                // fio neither applies nor shows a name that is set in a global section.
-                template.given.retain(|(name, _)| name != "name");
                 if !section.settings.is_empty() || unfolding.found.global.is_some() {
                     unfolding.found.global = Some(template.given.clone());
                 }
@@ -250,15 +249,18 @@ impl Unfolding<'_> {
         // Files that an earlier job lays out exist when this one begins.
         let is_made = |path: &String| self.found.jobs.iter().any(|earlier| earlier.paths().contains(path));
         let is_there = |path: &String| self.world.size_of(path).is_some_and(|bytes| bytes > 0) || is_made(path);
+        // A device that is not there is refused by its name, later.
+        let is_part = matches!(target.size, Some(Amount::Percent(_)));
+        let has_whole = |path: &String| is_there(path) || is_part && path.starts_with("/dev/");
         let known = self.flags.action == Action::ParseOnly
-            || target.size.is_some()
+            || matches!(target.size, Some(Amount::Bytes(_)))
             || target.filesize.is_some()
             || target.read_iolog.is_some()
             || target.layout.until_full
             || match target.engine {
                 Engine::Nbd | Engine::Nfs | Engine::Joined => true,
                 Engine::Null => false,
-                Engine::Sync | Engine::Space | Engine::Uring => job.paths().iter().all(is_there),
+                Engine::Sync | Engine::Space | Engine::Uring => job.paths().iter().all(has_whole),
             };
         if known {
             return Ok(None);
@@ -277,6 +279,9 @@ impl Unfolding<'_> {
         }
         let rule = match target.engine {
             Engine::Null => "needs size=…, which the null engine has no file to take it from".into(),
+            _ if target.size.is_some() => {
+                "needs size=… in bytes, because not all files of which it is a part are there".into()
+            }
             // If size= would not help, the message is the actual reason.
             _ => job
                 .paths()

@@ -129,9 +129,11 @@ impl<'t> Value<'t> {
     /// One of some words.
     pub fn choice<T: Copy>(self, words: &[(&str, T)]) -> Result<T, Rule> {
         let found = words.iter().find(|(word, _)| *word == self.text).map(|(_, value)| *value);
+        // An option that may stand alone has a value for that, which has no name.
+        let named = || words.iter().map(|(word, _)| *word).filter(|word| !word.is_empty());
         found.ok_or_else(|| Rule::OneOf {
-            words: words.iter().map(|(word, _)| (*word).to_owned()).collect(),
-            meant: nearest::to(self.text, words.iter().map(|(word, _)| *word)).map(str::to_owned),
+            words: named().map(str::to_owned).collect(),
+            meant: nearest::to(self.text, named()).map(str::to_owned),
         })
     }
 

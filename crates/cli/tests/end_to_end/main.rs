@@ -24,6 +24,7 @@ mod faults;
 mod fio;
 mod fio_checks;
 mod fio_command;
+mod fio_ends;
 mod fio_figures;
 mod fio_likeness;
 mod fio_nbd;

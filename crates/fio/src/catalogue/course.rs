@@ -46,7 +46,8 @@ pub(super) const OPTIONS: &[Definition] = &[
         Ok(())
     }),
     option("loops", Form::Whole, "number of passes", |o, v| {
-        o.course.ending.loops = v.count(1)?;
+        // As in fio, 0 is one pass.
+        o.course.ending.loops = v.count(0)?.max(1);
         Ok(())
     }),
     option("number_ios", Form::Whole, "a pass ends after this many requests", |o, v| {

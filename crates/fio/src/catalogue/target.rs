@@ -216,9 +216,11 @@ pub(super) const OPTIONS: &[Definition] = &[
         o.note("create_serialize has no effect: files are laid out one after the other");
         Ok(())
     }),
-    option("create_fsync", Form::Bool, "flushes a file after it was laid out", |_, v| match v.flag()? {
-        true => Ok(()),
-        false => Err("a file that was laid out is always flushed, so that its write-back is not measured".into()),
+    option("create_fsync", Form::Bool, "flushes a file after it was laid out; here always", |o, v| {
+        if !v.flag()? {
+            o.note("create_fsync=0 has no effect: a laid-out file is flushed, so that its write-back is not measured");
+        }
+        Ok(())
     }),
     option("allow_mounted_write", Form::Bool, "fio's permission to write to mounted devices", |o, v| {
         match v.flag()? {
