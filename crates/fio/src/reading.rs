@@ -39,7 +39,8 @@ pub enum ReadingError {
     },
 }
 
-/// The run that a document describes. Anything that fio printed before the document is skipped.
+/// The run that a document describes. Anything that fio printed before the document is skipped. Of
+/// several documents, which `--status-interval` makes, the last has the figures of the whole run.
 ///
 /// # Errors
 /// It is not a document of fio's; the error has the position.
@@ -48,14 +49,16 @@ pub fn read_json(text: &str) -> Result<Run, ReadingError> {
     let begin: usize = text.split_inclusive('\n').take(before).map(str::len).sum();
     let syntax =
         |error: serde_json::Error| ReadingError::Syntax { line: before + error.line(), column: error.column() };
-    let document = serde_json::Deserializer::from_str(&text[begin..]).into_iter::<Value>().next();
-    let document = document.unwrap_or(Ok(Value::Null)).map_err(syntax)?;
+    let (document, earlier) = last_document(&text[begin..]).map_err(syntax)?;
     let root = At { path: String::new(), value: &document };
     let jobs = root.member("jobs")?.list()?;
     if jobs.is_empty() || jobs.len() > JOBS_MOST {
         return Err(ReadingError::Field { at: "jobs".into(), rule: "a list of one job to 65536" });
     }
     let mut run = Run::default();
+    if earlier > 0 {
+        run.notes.push(format!("the last of {} reports in the file; those before it were interim", earlier + 1));
+    }
     let global = root.options("global options");
     for (number, job) in jobs.iter().enumerate() {
         add(&mut run, number as u32, job, &global)?;
@@ -68,6 +71,26 @@ pub fn read_json(text: &str) -> Result<Run, ReadingError> {
             .push("fio kept no histograms, so latencies are not known here: it does with --output-format=json+".into());
     }
     Ok(run)
+}
+
+/// The last whole document of a text that begins with one, and how many come before it. Lines
+/// between them are skipped, and so is a last one that was cut short.
+fn last_document(text: &str) -> Result<(Value, usize), serde_json::Error> {
+    let (mut last, mut count, mut at) = (Value::Null, 0, 0);
+    loop {
+        let mut documents = serde_json::Deserializer::from_str(&text[at..]).into_iter::<Value>();
+        match documents.next() {
+            Some(Ok(document)) => (last, count) = (document, count + 1),
+            Some(Err(error)) if count == 0 => return Err(error),
+            _ => break,
+        }
+        at += documents.byte_offset();
+        match text[at..].find("\n{") {
+            Some(next) => at += next + 1,
+            None => break,
+        }
+    }
+    Ok((last, usize::saturating_sub(count, 1)))
 }
 
 fn identity(root: &At<'_>, run: &Run, longest: Span) -> Identity {
@@ -100,8 +123,10 @@ fn add(run: &mut Run, actor: u32, job: &At<'_>, global: &BTreeMap<String, String
             cells.extend(cell(actor, class, &part)?);
         }
     }
+    // With unified_rw_reporting all directions have one section.
+    let mixed = job.optional("mixed").map(|part| cell(actor, Class::ALL, &part)).transpose()?.flatten();
     let failed = job.optional("total_err").map(|at| at.whole()).transpose()?;
-    let measured = cells.iter().map(|cell: &Cell| cell.measured).max().unwrap_or_default();
+    let measured = cells.iter().chain(&mixed).map(|cell: &Cell| cell.measured).max().unwrap_or_default();
     let mut all = Cell { failed, bytes: Some(0), ..Cell::new(0, actor, Class::ALL, measured) };
     for part in &cells {
         let too_many = || ReadingError::Field { at: job.path.clone(), rule: "counts of less than 2^64 in all" };
@@ -114,7 +139,7 @@ fn add(run: &mut Run, actor: u32, job: &At<'_>, global: &BTreeMap<String, String
             }
         }
     }
-    run.cells.push(all);
+    run.cells.push(mixed.map_or(all, |mixed| Cell { failed, ..mixed }));
     run.cells.append(&mut cells);
     if let Some(error) = job.optional("error").map(|at| at.whole()).transpose()?.filter(|error| *error != 0) {
         run.events.push(Event {

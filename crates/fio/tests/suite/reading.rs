@@ -145,3 +145,28 @@ proptest! {
         }
     }
 }
+
+/// With `unified_rw_reporting` all directions have one section, which has the figures of all.
+#[test]
+fn a_section_of_all_directions_is_read() {
+    let invocation = parsed("--name=mix --rw=randrw --bs=4k --size=1g --unified_rw_reporting=1");
+    let written = &outcomes(&invocation)[0];
+    let ops: u64 = [Class::READ, Class::WRITE].iter().map(|class| written.tape.track(class).unwrap().ops).sum();
+    let run = read_json(&document(&invocation, true)).unwrap();
+    let all = run.cell(0, 0, &Class::ALL).unwrap();
+    assert_eq!(all.ops, ops);
+    assert!(all.latency(Kind::Service).is_some());
+    assert!(run.notes.is_empty(), "{:?}", run.notes);
+}
+
+/// `--status-interval` makes a document for each interval; the last one counts, whole.
+#[test]
+fn the_last_of_several_documents_is_read() {
+    let document = |size: &str| document(&parsed(&format!("--name=j{size} --rw=read --size={size}")), true);
+    let (first, last) = (document("1m"), document("2m"));
+    let run = read_json(&format!("fio: a line\n{first}\nfio: another\n{last}\n")).unwrap();
+    assert_eq!(run.identity.title, "j2m");
+    assert_eq!(run.notes, ["the last of 2 reports in the file; those before it were interim"]);
+    let cut = read_json(&format!("{first}\n{}", &last[..last.len() / 2])).unwrap();
+    assert_eq!((cut.identity.title.as_str(), cut.notes.len()), ("j1m", 0));
+}

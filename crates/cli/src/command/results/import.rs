@@ -95,6 +95,9 @@ fn run_of(path: &Path, text: &str, memory: &Memory) -> Result<Run> {
         false if !text.lines().any(|line| line.starts_with('{')) => bail!("{}: {UNKNOWN}", path.display()),
         false => fio::read_json(text).with_context(within)?,
     };
+    for note in &run.notes {
+        terminal::complain(&format!("{}: {note}", path.display()));
+    }
     if run.identity.started_unix_ms == 0 {
         // The table has no date.
         let written = path.metadata().and_then(|about| about.modified()).ok();
