@@ -184,8 +184,8 @@ pub struct Completion {
     pub cause: Cause,
     /// How it ended.
     pub result: Result<(), Fault>,
-    /// Why it failed, where the fault alone does not say it: what a server said, which rule it broke,
-    /// how its connection was lost.
+    /// Why it failed, where the fault alone does not say it: what a server said, which rule it
+    /// broke, how its connection was lost.
     pub why: Option<Arc<str>>,
     /// For a read that failed partway, if that is known: the first byte that could not be read.
     /// `buf` then has the bytes before it.

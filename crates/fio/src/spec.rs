@@ -116,8 +116,8 @@ impl Job {
         Ok(reach)
     }
 
-    /// Whether offsets are aligned to something else than the smallest block. As in fio they may then
-    /// repeat.
+    /// Whether offsets are aligned to something else than the smallest block. As in fio they may
+    /// then repeat.
     pub(crate) fn aligns_apart(&self) -> bool {
         let apart = |direction: Direction| {
             let least = u64::from(self.block_sizes(direction).least());

@@ -11,9 +11,9 @@
 //! Requests go over the connections in turn, as with a mount that has `nconnect`. A write is
 //! durable after a COMMIT, or at once if it must be (`FILE_SYNC`). Each reply to a WRITE has the
 //! *verifier* of the server's present instance. If the verifier differs at the next COMMIT, the
-//! server has restarted, even if the connection is still there, and may have lost data: that flush ends as [`Fault::Gone`], and the writes
-//! are counted in [`Losses`]. Their data is not kept to be written again: a load whose writes were
-//! acknowledged must be told that they were lost.
+//! server has restarted, even if the connection is still there, and may have lost data: that flush
+//! ends as [`Fault::Gone`], and the writes are counted in [`Losses`]. Their data is not kept to be
+//! written again: a load whose writes were acknowledged must be told that they were lost.
 //!
 //! READ, WRITE and COMMIT are idempotent. So after a lost connection everything is sent again,
 //! including writes, in contrast to NBD: an NFS server is expected not to depend on connections.
@@ -310,8 +310,8 @@ impl Target for NfsTarget {
         self.retry.map_or(own, |retry| own.sooner(Wakeup::At(retry)))
     }
 
-    /// NFS cannot cancel a call: its reply comes as usual. What the server wants to be asked again is
-    /// not asked again.
+    /// NFS cannot cancel a call: its reply comes as usual. What the server wants to be asked again
+    /// is not asked again.
     fn cancel(&mut self, now: Time, ticket: Ticket) {
         let is_it = |asked: &Asked| asked.later && asked.pending.request.tag == ticket.0;
         if let Some(asked) = self.waiting.iter().position(is_it).and_then(|place| self.waiting.remove(place)) {

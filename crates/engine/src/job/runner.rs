@@ -191,10 +191,6 @@ impl Runner {
     /// A job that waits for its start.
     pub(crate) fn new(context: &Context, parts: Parts) -> Runner {
         let Parts { spec, index, board, target, paths, regions, notes, backend, losses, start, renew, forget } = parts;
-        let checker = spec.verify.as_ref().map(|verify| match spec.reach.mix.changes_data() {
-            true => Checker::new(verify, spec.seed, &spec.reach),
-            false => Checker::of_another(verify, &spec.reach),
-        });
         Runner {
             stream: JobStream::new(&spec, &regions, start),
             tape: Tape::new(start, logs::noted(&spec)),
@@ -213,7 +209,7 @@ impl Runner {
             ramp_bytes: PerDirection::default(),
             slots: Slots::default(),
             completions: Vec::new(),
-            checker,
+            checker: checker_of(&spec),
             held: None,
             not_before: None,
             refilling: true,
@@ -395,6 +391,14 @@ impl Actor for Runner {
 /// system call.
 pub(crate) fn opens_durable(spec: &JobSpec) -> bool {
     spec.engine == EngineKind::Sync && matches!(spec.place, JobPlace::Files(_))
+}
+
+/// What checks the data of a job that verifies, if it does.
+fn checker_of(spec: &JobSpec) -> Option<Checker> {
+    spec.verify.as_ref().map(|verify| match spec.reach.mix.changes_data() {
+        true => Checker::new(verify, spec.seed, &spec.reach),
+        false => Checker::of_another(verify, &spec.reach),
+    })
 }
 
 /// Burst size for direct I/O, which is submitted in small bursts, apart from the wait. Thus the

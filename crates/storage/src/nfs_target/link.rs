@@ -276,7 +276,8 @@ impl Link {
                     self.events.push(Event::Wrote(verifier));
                 }
                 let why = match (is_whole, count) {
-                    // RFC 1813, section 3.3.7: a server may promise more than was asked for, not less.
+                    // RFC 1813, section 3.3.7: a server may promise more than was asked for, not
+                    // less.
                     _ if is_durable && stable != Stable::File => Some(weaker(stable)),
                     (false, 0) => Some("the server wrote nothing of it, and named no error".into()),
                     _ => None,

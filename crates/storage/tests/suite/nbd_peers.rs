@@ -100,8 +100,8 @@ fn qemu_nbd_serves_us_holes_included() {
 
 type Ended = Result<Vec<u8>, Fault>;
 
-/// An nbdkit whose plugin is a script: `offers` are the lines that say whether it has flushes and FUA.
-/// Returns the calls of a flush and of a write that must be durable, and how both ended.
+/// An nbdkit whose plugin is a script: `offers` are the lines that say whether it has flushes and
+/// FUA. Returns the calls of a flush and of a write that must be durable, and how both ended.
 fn durable_at(offers: &str) -> Option<(Vec<String>, Ended)> {
     let program = find("nbdkit")?;
     let dir = tempfile::tempdir().unwrap();

@@ -396,8 +396,8 @@ fn what_the_export_does_not_offer_is_not_sent() {
     server.join().unwrap();
 }
 
-/// The server offers flushes and no FUA. A flush goes out as it is, whatever the caller asks of it; a
-/// write that must be durable is followed by a flush under its own cookie, and ends with that.
+/// The server offers flushes and no FUA. A flush goes out as it is, whatever the caller asks of it;
+/// a write that must be durable is followed by a flush under its own cookie, and ends with that.
 #[test]
 fn a_durable_write_without_fua_ends_with_the_flush_that_follows_it() {
     for framing in [Framing::Simple, Framing::Extended] {

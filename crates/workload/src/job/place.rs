@@ -108,8 +108,8 @@ pub enum Turns {
     Random,
     /// In proportion to size, so that every block of all files is equally likely.
     BySize,
-    /// By Zipf's law over 1024 places in each file: place `k` (from 1) has the weight `1 / k^theta`.
-    /// The first place is drawn from the seed.
+    /// By Zipf's law over 1024 places in each file: place `k` (from 1) has the weight
+    /// `1 / k^theta`. The first place is drawn from the seed.
     Zipf {
         /// Above 0, not 1.
         theta: f64,

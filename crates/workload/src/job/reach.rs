@@ -124,8 +124,8 @@ pub enum Distribution {
     Zipf {
         /// Above 0; not 1.
         theta: f64,
-        /// Position of the most frequent block, as a fraction (0 to 1) of the region; drawn from the
-        /// seed when `None`.
+        /// Position of the most frequent block, as a fraction (0 to 1) of the region; drawn from
+        /// the seed when `None`.
         center: Option<f64>,
     },
     /// A fraction `1 − h` of the requests go to a fraction `h` of the blocks, and likewise within
@@ -133,8 +133,8 @@ pub enum Distribution {
     Pareto {
         /// Between 0 and 1, both excluded.
         h: f64,
-        /// Position of the most frequent block, as a fraction (0 to 1) of the region; drawn from the
-        /// seed when `None`.
+        /// Position of the most frequent block, as a fraction (0 to 1) of the region; drawn from
+        /// the seed when `None`.
         center: Option<f64>,
     },
     /// Mostly the middle ranks; scattered like Zipf.
@@ -142,8 +142,8 @@ pub enum Distribution {
         /// Width of the uniform draw that moves the mean of twelve draws over all ranks, in percent
         /// of their number.
         width_percent: f64,
-        /// Moves all offsets by its distance from the middle of the region; by a distance drawn from
-        /// the seed when `None`.
+        /// Moves all offsets by its distance from the middle of the region; by a distance drawn
+        /// from the seed when `None`.
         center: Option<f64>,
     },
     /// Zones with their own shares, uniform within. Shares add up to 100.

@@ -3,6 +3,7 @@
 
 mod bundled;
 mod documented;
+mod job_passes;
 mod job_stream;
 mod plan;
 mod plan_errors;

@@ -94,8 +94,8 @@ impl Runner {
         }
     }
 
-    /// Notes why a request failed, where that is known. A server that fails in ever new ways gets no
-    /// longer report.
+    /// Notes why a request failed, where that is known. A server that fails in ever new ways gets
+    /// no longer report.
     fn note_reason(&mut self, why: &Arc<str>) {
         if self.reasons.len() < REASONS_MAX || self.reasons.contains_key(why) {
             *self.reasons.entry(Arc::clone(why)).or_default() += 1;

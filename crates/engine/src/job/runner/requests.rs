@@ -5,7 +5,7 @@ use super::{After, HeldBack, Runner, Stage, opens_durable};
 use crate::job::slots::{Purpose, Slot};
 use block::{Actor as _, Buf, Completion, ObjectId, Op, Request, Span, Submitted, Ticket, Time};
 use stats::Tape;
-use stats::job::{Asked, AskedRow, ErrorKind};
+use stats::job::{Asked, AskedRow};
 use workload::job::{Direction, JobDraft, JobNext, JobPlace, WriteSync};
 
 /// ETIMEDOUT, as fio reports a request that exceeded its maximum latency.
