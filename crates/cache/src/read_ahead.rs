@@ -45,9 +45,12 @@ impl ReadAhead {
     pub fn read(&mut self, (object, at, len): (u64, u64, u64), most: u64) -> Option<Ahead> {
         self.reads += 1;
         let reads = self.reads;
-        let known =
-            self.streams.iter_mut().find(|stream| stream.used > 0 && stream.object == object && stream.next == at);
-        let Some(stream) = known else {
+        let ours = |stream: &Stream| stream.used > 0 && stream.object == object;
+        let Some(stream) = self.streams.iter_mut().find(|stream| ours(stream) && stream.next == at) else {
+            // What was just read is read again: that is no stream of its own.
+            if self.streams.iter().any(|stream| ours(stream) && stream.next == at + len) {
+                return None;
+            }
             let oldest = self.streams.iter_mut().min_by_key(|stream| stream.used)?;
             *oldest = Stream { object, next: at + len, in_row: 1, fetched: 0, window: FIRST, used: reads };
             return None;
@@ -69,6 +72,17 @@ impl ReadAhead {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Who reads each piece twice has one stream, not two that both fetch what comes next.
+    #[test]
+    fn what_is_read_again_is_no_other_stream() {
+        let (mut once, mut twice) = (ReadAhead::default(), ReadAhead::default());
+        for at in (0..1 << 20).step_by(4096) {
+            let expected = once.read((1, at, 4096), MOST);
+            assert_eq!(twice.read((1, at, 4096), MOST), expected);
+            assert_eq!(twice.read((1, at, 4096), MOST), None);
+        }
+    }
 
     /// Where little can be kept, no more than that is fetched at once and before it is needed, and
     /// nothing where nothing can.

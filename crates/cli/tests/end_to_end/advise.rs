@@ -166,7 +166,7 @@ fn the_size_of_a_cache_is_told_from_a_trace() {
         "     1 MiB   0.0 %    +0.0 %\n",
         "     2 MiB  95.0 %   +95.0 %  ######################################\n",
         "2 MiB is worth its memory",
-        "(S3-FIFO) of that\nsize: 95.0 %.",
+        "Played through a cache of the server\n(S3-FIFO) of that size: 95.0 %.",
         "cache partition create -partition NAME -size 2MiB -volumes VOLUME",
     ] {
         assert!(ended.out.contains(part), "{part}: {}", ended.out);

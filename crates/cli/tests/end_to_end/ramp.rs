@@ -274,7 +274,7 @@ fn a_ramp_in_the_background_answers_and_stops() {
     assert!(elsewhere.code == Some(2) && elsewhere.err.contains(words), "{}", elsewhere.err);
     assert_eq!(ramp(mount.point(), "--stop --output ../out").code, Some(0));
     let gone = (0..LOOKS_MAX).map(|_| stands()).find(|ended| ended.code == Some(2));
-    let stopped = "--status: the ramp is over: run 0: stopped before its end";
+    let stopped = "--status: the ramp is over: run 1 of 1: stopped before its end";
     assert!(gone.is_some_and(|ended| ended.err.contains(stopped)));
     // What it has open would keep the file system from being unmounted.
     let process = begun.out.split_whitespace().nth(1).unwrap();

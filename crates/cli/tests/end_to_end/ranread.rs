@@ -137,7 +137,9 @@ fn stop_ends_a_batch_of_another_shell() {
     assert!(early.code == Some(2) && early.err.contains("runs a batch; stop it first"), "{early:?}");
     assert_eq!(ranread(&scratch, &["stop"]).code, Some(0));
     let (_, lines) = running.end();
-    assert!(lines.iter().any(|line| line.starts_with("2 processes (600 seconds) average")), "{lines:?}");
+    let took = lines.iter().find_map(|line| line.strip_prefix("2 processes (")?.split_once(" seconds) average"));
+    assert!(took.is_some_and(|(took, _)| took.parse::<f64>().is_ok_and(|took| took < 600.0)), "{lines:?}");
+    assert!(lines.iter().any(|line| line.contains("stopped before the end")), "{lines:?}");
     assert_eq!(rows(&scratch).len(), 2);
     assert_eq!(ranread(&scratch, &["export", ".", "--csv"]).code, Some(0));
     assert!(export_of(&scratch, ".csv").lines().nth(1).is_some_and(|line| line.ends_with(",stopped")));

@@ -102,7 +102,7 @@ fn a_snapshot_keeps_what_was_there_and_takes_what_only_it_has() {
     let mut server = restart(server);
     assert_eq!(comment(&mut server, "first"), "kept for audit");
     run(&mut server.control, &["volume snapshot modify vol1 -snapshot first -comment \"\""]);
-    assert_eq!(comment(&mut server, "first"), "");
+    assert_eq!(comment(&mut server, "first"), serde_json::Value::Null);
     assert_eq!(blocks(&server, LUN), [2, 1, 1, 2]);
     run(&mut server.control, &["volume snapshot restore vol1 -snapshot first"]);
     assert_eq!(blocks(&server, LUN), [1, 1, 1, 0]);
