@@ -304,9 +304,10 @@ fn all_bandwidth_together_is_logged() {
         rows.iter().enumerate().all(|(at, row)| row[0] == (at as u64 + 1) * 500 && row[2..] == [0, 0, 0]),
         "{text}"
     );
-    // Half a second each, in whole KiB: 256 bytes a row may be lost.
+    // Half a second each, and a little more where the machine was late. Without one of the rows a
+    // twelfth would be missing.
     let logged: u64 = rows.iter().map(|row| row[1] * 512).sum();
-    assert!(logged.abs_diff(bytes) <= 256 * rows.len() as u64, "{logged} of {bytes}\n{text}");
+    assert!(logged.abs_diff(bytes) <= bytes / 20, "{logged} of {bytes}\n{text}");
     assert!(scratch.join("agg-trim_bw.log").exists());
 }
 

@@ -281,7 +281,7 @@ fn a_ramp_in_the_background_answers_and_stops() {
     let has_files = || std::fs::read_dir(format!("/proc/{process}/fd")).is_ok_and(|mut files| files.next().is_some());
     assert!((0..LOOKS_MAX).any(|_| stands().code == Some(2) && !has_files()), "it does not end");
     let log = std::fs::read_to_string(mount.beside().join("out/ramp.log")).unwrap();
-    assert!(log.contains("run 0: stopped before its end"), "{log}");
+    assert!(log.contains("run 1 of 1: stopped before its end"), "{log}");
 }
 
 /// After the end of a ramp --status prints its verdict, with the exit code: pass, fail and too
