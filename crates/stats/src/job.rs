@@ -7,6 +7,7 @@
 mod coverage;
 mod losses;
 mod outcome;
+mod reasons;
 mod spread;
 mod steady;
 
@@ -16,5 +17,6 @@ pub use outcome::{
     Asked, AskedRow, DepthShares, DiskUse, ErrorKind, Errors, HistogramRow, JobError, JobOutcome, JobUsage,
     LatencyFinding, LogRow, Mismatch, VerifyOutcome,
 };
+pub use reasons::Reasons;
 pub use spread::{Confidence, Spread, confidence, student_95, welch};
 pub use steady::{SteadyReport, excursion, line_rise};

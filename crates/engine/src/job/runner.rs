@@ -26,8 +26,7 @@ use crate::job::board::Board;
 use crate::job::prepare::OpenError;
 use block::{Actor, Completion, Target, Time, Wakeup};
 use stats::Tape;
-use stats::job::{AskedRow, DepthShares, Errors, JobError, JobOutcome, LatencyFinding};
-use std::collections::BTreeMap;
+use stats::job::{AskedRow, DepthShares, Errors, JobError, JobOutcome, LatencyFinding, Reasons};
 use std::path::PathBuf;
 use std::sync::Arc;
 use storage::LossCounts;
@@ -88,8 +87,8 @@ pub(crate) struct Runner {
     completed: DepthShares,
     cap_met: bool,
     errors: Errors,
-    /// Why requests failed, where that is known, and how many for each reason.
-    reasons: BTreeMap<Arc<str>, u64>,
+    /// Why requests failed, where that is known.
+    reasons: Reasons,
     error: Option<JobError>,
     finding: Option<LatencyFinding>,
     interrupted: bool,
@@ -227,7 +226,7 @@ impl Runner {
             completed: DepthShares::default(),
             cap_met: false,
             errors: Errors::default(),
-            reasons: BTreeMap::new(),
+            reasons: Reasons::default(),
             error: None,
             finding: None,
             interrupted: false,

@@ -402,7 +402,7 @@ fn connection_losses(losses: &Losses) -> Json {
     let kinds = |counts: &KindCounts| Json::object(counts.occurred().map(|(kind, count)| (kind, Json::from(count))));
     let mut found = Json::object([
         ("lost", Json::from(losses.lost)),
-        ("why", Json::object(losses.why.iter().map(|(why, count)| (&**why, Json::from(*count))))),
+        ("why", Json::object(losses.why.iter().map(|(why, count)| (why, Json::from(count))))),
         ("regained", Json::from(losses.regained)),
         ("away_ns", Json::from(losses.away.as_nanos())),
         ("under_way", kinds(&losses.under_way)),

@@ -1,7 +1,7 @@
 //! Lost connections to a server: what was outstanding, and what became of it.
 
+use super::Reasons;
 use block::{OpKind, Span};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// Losses of a job's connections. Nothing is silent: each request that was outstanding counts by
@@ -11,8 +11,8 @@ use std::sync::Arc;
 pub struct Losses {
     /// Connections that were lost.
     pub lost: u64,
-    /// Why they were lost, and how many for each reason.
-    pub why: BTreeMap<Arc<str>, u64>,
+    /// Why they were lost.
+    pub why: Reasons,
     /// Connections that were re-established.
     pub regained: u64,
     /// Sum of the times from each loss until the connection was re-established or given up.
@@ -33,9 +33,6 @@ pub struct Losses {
     /// Why no connection could be re-established, in the system's or the server's words.
     pub given_up: Option<String>,
 }
-
-/// Limit on the reasons that are kept.
-const REASONS_MAX: usize = 16;
 
 /// A count for each kind of request.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -96,19 +93,13 @@ impl Losses {
     /// Counts a lost connection.
     pub fn lose(&mut self, why: &Arc<str>) {
         self.lost += 1;
-        // Reasons have numbers in them; a server that breaks the protocol in ever new ways gets no
-        // longer report.
-        if self.why.len() < REASONS_MAX || self.why.contains_key(why) {
-            *self.why.entry(Arc::clone(why)).or_default() += 1;
-        }
+        self.why.count(why);
     }
 
     /// Adds another job's losses.
     pub fn absorb(&mut self, other: &Losses) {
         self.lost += other.lost;
-        for (why, count) in &other.why {
-            *self.why.entry(Arc::clone(why)).or_default() += count;
-        }
+        self.why.absorb(&other.why);
         self.regained += other.regained;
         self.away += other.away;
         self.under_way.add(&other.under_way);

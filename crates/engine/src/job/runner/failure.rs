@@ -11,10 +11,9 @@ use stats::job::{ErrorKind, JobError};
 use std::sync::Arc;
 use workload::job::Direction;
 
-/// ETIMEDOUT.
-const TIMED_OUT: i32 = 110;
-/// Limit on the reasons that a job's notes have.
-const REASONS_MAX: usize = 16;
+/// ETIMEDOUT, as fio reports a request that exceeded its maximum latency; also of one that nobody
+/// answered.
+pub(super) const TIMED_OUT: i32 = 110;
 
 /// How a request failed.
 pub(super) struct Failure {
@@ -41,7 +40,7 @@ impl Runner {
             return;
         }
         self.errors.count(kind, Some(number));
-        why.iter().for_each(|why| self.note_reason(why));
+        why.iter().for_each(|why| self.reasons.count(why));
         self.tape.failed(class_of(slot), kind == ErrorKind::Short);
         if let (Direction::Write | Direction::Trim, Some(checker)) = (slot.direction, &mut self.checker) {
             checker.forget(slot.generation);
@@ -91,14 +90,6 @@ impl Runner {
         self.board.await_since(self.index, oldest);
         if oldest.is_some() && self.paths.is_empty() && matches!(self.context, Context::Wall(_)) {
             self.slots.tickets().into_iter().for_each(|ticket| self.target.cancel(now, ticket));
-        }
-    }
-
-    /// Notes why a request failed, where that is known. A server that fails in ever new ways gets
-    /// no longer report.
-    fn note_reason(&mut self, why: &Arc<str>) {
-        if self.reasons.len() < REASONS_MAX || self.reasons.contains_key(why) {
-            *self.reasons.entry(Arc::clone(why)).or_default() += 1;
         }
     }
 

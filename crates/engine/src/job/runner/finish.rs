@@ -69,7 +69,7 @@ fn of(runner: &Runner, mut tape: Tape, logs: Option<Box<RequestLogs>>, end: Time
 }
 
 /// The note on requests that failed for one reason.
-fn failed_because((why, count): (&std::sync::Arc<str>, &u64)) -> String {
-    let noun = if *count == 1 { "request" } else { "requests" };
+fn failed_because((why, count): (&str, u64)) -> String {
+    let noun = if count == 1 { "request" } else { "requests" };
     format!("{count} {noun} failed: {why}")
 }

@@ -1,6 +1,6 @@
 //! Makes requests and takes completions: the path of every I/O.
 
-use super::failure::Failure;
+use super::failure::{Failure, TIMED_OUT};
 use super::{After, HeldBack, Runner, Stage, opens_durable};
 use crate::job::slots::{Purpose, Slot};
 use block::{Actor as _, Buf, Completion, ObjectId, Op, Request, Span, Submitted, Ticket, Time};
@@ -8,8 +8,6 @@ use stats::Tape;
 use stats::job::{Asked, AskedRow};
 use workload::job::{Direction, JobDraft, JobNext, JobPlace, WriteSync};
 
-/// ETIMEDOUT, as fio reports a request that exceeded its maximum latency.
-const TOO_SLOW: i32 = 110;
 /// The ticket of a request that the target has not taken.
 const NO_TICKET: Ticket = Ticket(u64::MAX);
 
@@ -86,7 +84,7 @@ impl Runner {
         {
             let took = end.since(handed);
             let text = format!("a {} took {took}, longer than the {most} that are allowed", slot.direction.name());
-            self.fail(TOO_SLOW, text, now);
+            self.fail(TIMED_OUT, text, now);
         }
         if self.spec.pacing.think.is_some_and(|think| !think.by_issue) && slot.purpose == Purpose::Load {
             self.requests_since_think += 1;
@@ -306,8 +304,8 @@ impl Runner {
             Purpose::Flush => slot.generation == 0,
             // Files that are opened so that a write is durable need no more.
             _ => {
-                let is_durable = self.spec.write_sync == WriteSync::None || opens_durable(&self.spec);
-                slot.direction == Direction::Write && !is_durable
+                let spec = &self.spec;
+                slot.direction == Direction::Write && spec.write_sync != WriteSync::None && !opens_durable(spec)
             }
         };
         let len = u64::from(slot.len);
