@@ -2,7 +2,7 @@
 //! adds to them.
 
 use block::Buf;
-use uring::{Done, FileId, Io, Job, Port};
+use uring::{Done, Failure, FileId, Io, Job, Port};
 
 /// Bytes that one receive may return: the replies of some thirty 4 KiB reads.
 pub(crate) const RECEIVE: u32 = 128 << 10;
@@ -75,12 +75,24 @@ impl Inbox {
     pub(crate) fn take(&mut self, done: Done) -> Result<(), String> {
         self.end += done.result.unwrap_or(0);
         self.buf = done.buf.map(|buf| buf.window(0, self.end));
-        match done.result {
-            Ok(0) => Err("the server closed the connection".into()),
-            Ok(_) => Ok(()),
-            Err(failure) => Err(format!("the connection failed: {failure}")),
-        }
+        received(done.result).map(|_| ())
     }
+}
+
+/// How many bytes a receive brought.
+///
+/// # Errors
+/// Why there is no more to receive.
+pub(crate) fn received(result: Result<u32, Failure>) -> Result<u32, String> {
+    match result.map_err(failed)? {
+        0 => Err("the server closed the connection".into()),
+        got => Ok(got),
+    }
+}
+
+/// Why a connection is lost on which a send or a receive failed.
+pub(crate) fn failed(failure: Failure) -> String {
+    format!("the connection failed: {failure}")
 }
 
 impl Drop for Inbox {

@@ -10,7 +10,7 @@ mod outgoing;
 use super::connect::Connection;
 use super::tls::Tls;
 use crate::connections::Carrier;
-use crate::inbox::Inbox;
+use crate::inbox::{self, Inbox};
 use crate::pending::Pending;
 use block::{Buf, Completion, Fault, Op, OpKind, Request, Time};
 use incoming::Data;
@@ -261,7 +261,7 @@ impl Link {
                 self.spare = Outgoing { message, requests };
             }
             if let Err(failure) = done.result {
-                self.lose(format!("the connection failed: {failure}"));
+                self.lose(inbox::failed(failure));
             }
             return;
         }

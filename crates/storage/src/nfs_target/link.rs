@@ -14,7 +14,7 @@ mod outgoing;
 
 use super::connect::Found;
 use crate::connections::Carrier;
-use crate::inbox::Inbox;
+use crate::inbox::{self, Inbox};
 use crate::pending::{Pending, end};
 use block::{Buf, Completion, Fault, Op, OpKind, Request, Time};
 use incoming::{Answer, Data, Failed};
@@ -226,16 +226,15 @@ impl Link {
                 self.spare = Outgoing { message, calls };
             }
             if let Err(failure) = done.result {
-                self.lose(format!("the connection failed: {failure}"));
+                self.lose(inbox::failed(failure));
             }
             return;
         }
         if done.token == DISCARD {
             self.discarding = false;
-            match (done.result, &mut self.data) {
-                (Ok(got @ 1..), Some(data)) => data.came(got),
-                (Err(failure), _) => self.lose(format!("the connection failed: {failure}")),
-                _ => self.lose("the server closed the connection".into()),
+            match inbox::received(done.result) {
+                Ok(got) => self.data.iter_mut().for_each(|data| data.came(got)),
+                Err(why) => self.lose(why),
             }
             return;
         }
