@@ -150,11 +150,7 @@ impl Service<'_> {
             Call::Remove(entry) | Call::RemoveDir(entry) | Call::Rename { from: entry, .. } => &entry.directory,
             _ => return false,
         };
-        let volume = match node_of(handle) {
-            Some(Node::Made(volume, _)) => Some(volume),
-            Some(Node::Folder(id)) => self.made_at(id).map(|(volume, _)| volume),
-            Some(Node::File(_)) | None => None,
-        };
+        let volume = node_of(handle).and_then(|node| self.volume_of(node));
         volume.and_then(|volume| self.files.tree(volume).ok()).is_some_and(FileTree::is_crowded)
     }
 

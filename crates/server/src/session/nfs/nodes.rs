@@ -157,6 +157,15 @@ impl Service<'_> {
         self.exports.folders().get(id)?.made
     }
 
+    /// The volume whose tree a node is in, or shows the top of.
+    pub(super) fn volume_of(&self, node: Node) -> Option<ObjectId> {
+        match node {
+            Node::Made(volume, _) => Some(volume),
+            Node::Folder(id) => self.made_at(id).map(|(volume, _)| volume),
+            Node::File(_) => None,
+        }
+    }
+
     fn made_of(&self, volume: ObjectId, folder: NodeId, name: &[u8]) -> Result<Node, Status> {
         let id = self.files.tree(volume)?.look_up(folder, name).map_err(status_of)?;
         Ok(self.made(volume, id))

@@ -30,12 +30,7 @@ impl Service<'_> {
     /// Space of a file system. LUNs and administrators' files have fixed sizes, so it is full for
     /// them; a volume has space for clients' files.
     pub(super) fn space(&self, node: Node) -> Result<FsStat, Status> {
-        let volume = match node {
-            Node::Made(volume, _) => Some(volume),
-            Node::Folder(id) => self.made_at(id).map(|(volume, _)| volume),
-            Node::File(_) => None,
-        };
-        if let Some(volume) = volume {
+        if let Some(volume) = self.volume_of(node) {
             return self.space_of(volume);
         }
         let (mut bytes, mut files) = (0, 0);
