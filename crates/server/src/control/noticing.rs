@@ -178,9 +178,9 @@ impl Watch {
     }
 }
 
-/// What an object gets in place of its floor, and why; before it whether its rate or its latency is
-/// missed. If its client keeps too few requests
-/// outstanding, or a ceiling is in the way, the storage is not at fault, and there is no event.
+/// What an object gets in place of its floor, and why; before it whether its rate or its latency
+/// is missed. If its client keeps too few requests outstanding, or a ceiling is in the way, the
+/// storage is not at fault, and there is no event.
 fn missed(floor: FloorState) -> Option<(&'static str, String)> {
     let (FloorState::Short { why, .. } | FloorState::Slow { why, .. }) = floor else { return None };
     let because = match why {
