@@ -325,7 +325,7 @@ impl Nbd {
     /// Runs one table; returns bounds met and missed.
     fn play(&self, game: &Match, seawall: &Path, folder: &Path, data: &Path, raw: &Path) -> Result<(u32, u32)> {
         println!("\nseawall against {}: {}", game.rival, game.conditions);
-        let _bound = match game.config.bound {
+        let bound = match game.config.bound {
             Bind::All => Some(bound::OnOne::of(bound::processor_of(raw, folder)?)?),
             Bind::Nothing | Bind::Data => None,
         };
@@ -356,7 +356,7 @@ impl Nbd {
             let (text, (met, missed)) = row.report(["seawall", game.rival], &runs);
             print!("{text}");
             if row.load.depth == 1 {
-                println!("{}", bare::line()?);
+                bare::lines(bound.is_none())?.iter().for_each(|line| println!("{line}"));
             }
             counts.0 += met;
             counts.1 += missed;

@@ -1,10 +1,10 @@
-//! The minimum for an empty request at depth 1: one thread sends over a Unix socket, another one
-//! answers, and each sleeps until the other has sent. No server that sleeps between requests can be
-//! faster.
+//! The least for an empty request at depth 1: one thread sends over a Unix socket and sleeps until
+//! another one has answered. The answering thread sleeps in its receive, or waits awake: it receives
+//! without blocking until there is a request. No server that does either can take less.
 
 use crate::step::Watch;
 use anyhow::{Context as _, Result, anyhow};
-use std::io::{Read as _, Write as _};
+use std::io::{ErrorKind, Read as _, Write as _};
 use std::os::unix::net::UnixStream;
 
 /// Lengths of NBD requests and replies with 4 KiB of data, in bytes.
@@ -13,17 +13,33 @@ const REPLY: usize = 16 + 4096;
 /// Number of requests: about a second.
 const ROUNDS: u32 = 20_000;
 
-/// Measures the time of a round and the processor time of the answering thread; returns a line with
-/// both.
+/// Measures the time of a round and the processor time of the answering thread, asleep and, if the
+/// two have a processor each, awake; returns a line for each.
 ///
 /// # Errors
 /// There is no socket, or the kernel does not report a thread's processor time.
-pub(super) fn line() -> Result<String> {
+pub(super) fn lines(has_two: bool) -> Result<Vec<String>> {
+    let ways = [(true, "both sleep", false), (has_two, "one waits awake", true)];
+    ways.into_iter()
+        .filter(|(is_wanted, ..)| *is_wanted)
+        .map(|(_, how, is_awake)| {
+            let (round, cpu) = exchange(is_awake)?;
+            Ok(format!("    two threads and a socket, {how}: {round:.1} µs a round, CPU {cpu:.1} µs to answer"))
+        })
+        .collect()
+}
+
+/// The time of a round, and the processor time of the answering thread in it, in microseconds.
+fn exchange(is_awake: bool) -> Result<(f64, f64)> {
     let (mut asking, mut answering) = UnixStream::pair().context("a pair of sockets")?;
+    answering.set_nonblocking(is_awake)?;
     let answers = std::thread::spawn(move || -> Result<f64> {
         let (mut request, reply) = ([0; REQUEST], [0; REPLY]);
         for _ in 0..ROUNDS {
-            answering.read_exact(&mut request)?;
+            // The kernel hands over a request whole, and has room for a reply: each was read.
+            while let Err(error) = answering.read_exact(&mut request) {
+                anyhow::ensure!(error.kind() == ErrorKind::WouldBlock, error);
+            }
             answering.write_all(&reply)?;
         }
         thread_cpu_us()
@@ -36,7 +52,7 @@ pub(super) fn line() -> Result<String> {
     }
     let round = 1e6 * watch.elapsed().as_secs_f64() / f64::from(ROUNDS);
     let cpu = answers.join().map_err(|_| anyhow!("the answering thread ended early"))?? / f64::from(ROUNDS);
-    Ok(format!("    two threads and a socket, nothing else: {round:.1} µs a round, CPU {cpu:.1} µs to answer"))
+    Ok((round, cpu))
 }
 
 /// What this machine's processors do when idle, which is most of the cost of a request at depth 1:
