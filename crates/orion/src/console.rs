@@ -6,14 +6,19 @@ use block::Span;
 use report::text;
 use stats::job::JobOutcome;
 
+/// The program and the version of the original, as its output begins.
+pub const VERSION: &str = "ORION: ORacle IO Numbers -- Version 11.2";
+
 /// The text before the first point.
 pub fn banner(test: &Test) -> String {
     let load = &test.settings.load;
-    // As in published runs, the corner without load counts as a point, and a minute is added.
-    let minutes = (load.duration * test.grid.total() as u64).as_nanos().div_ceil(Span::from_secs(60).as_nanos()) + 1;
+    // As in published runs, the corner without load counts as a point, and a minute is added: 8
+    // points of a minute are 9. A part of a minute is covered by that minute.
+    let minutes = (load.duration * test.grid.total() as u64).as_nanos() / Span::from_secs(60).as_nanos() + 1;
+    let minutes = text::count(minutes as usize, "minute", "minutes");
     format!(
-        "ORION: ORacle IO Numbers -- Version 11.2 (Seawall {})\n{}\n\
-         Calibration will take approximately {minutes} minutes.\n\
+        "{VERSION} (Seawall {})\n{}\n\
+         Calibration will take approximately {minutes}.\n\
          Using a large value for -cache_size may take longer.\n",
         test.version,
         test.stem()

@@ -30,7 +30,7 @@ mod test;
 mod trace;
 
 pub use best::{Best, Limits};
-pub use console::{banner, point_lines};
+pub use console::{VERSION, banner, point_lines};
 pub use grammar::{Array, Error, Load, Matrix, OrionCommand, Pattern, RunKind, Settings, help, parse};
 pub use jobs::{JobRole, OrionVolume, VolumeKind, check, jobs};
 pub use ladder::{Grid, LoadPoint, grid};

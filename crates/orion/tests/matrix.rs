@@ -172,6 +172,22 @@ fn the_matrices_of_a_simple_run_have_the_published_shape() {
     assert!(file(&test, &points[..2], "summary.txt").ends_with("\n2 of 7 points were measured\n"));
 }
 
+/// The banner's minutes are those of published runs with points of a minute: one disk, simple and
+/// normal, and six disks, simple. Shorter points take less.
+#[test]
+fn the_banner_tells_the_minutes_of_the_points() {
+    for (line, disks, minutes) in [
+        ("-run simple", 1, "9 minutes"),
+        ("-run normal", 1, "19 minutes"),
+        ("-run simple", 6, "44 minutes"),
+        ("-run simple -duration 30", 6, "22 minutes"),
+        ("-run simple -duration 7", 1, "1 minute"),
+    ] {
+        let (test, _) = played(&format!("{line} -testname gold -num_disks {disks}"), &[64]);
+        assert!(orion::banner(&test).contains(&format!("approximately {minutes}.\n")), "{line} {disks}");
+    }
+}
+
 /// A run that was stopped in its third point, the fastest so far: the point is neither in the
 /// matrices nor the best, and nothing is said to hold for the whole test.
 #[test]
