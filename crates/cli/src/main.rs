@@ -116,10 +116,10 @@ fn main() -> ExitCode {
 }
 
 fn carry_out() -> ExitCode {
-    let words = match names::unfold(std::env::args_os()) {
-        Ok(names::Typed::Words(words)) => words,
-        Ok(names::Typed::Help(help)) => {
-            terminal::print(&help);
+    let (words, as_typed) = match names::unfold(std::env::args_os()) {
+        Ok(names::Typed::Words(words, as_typed)) => (words, as_typed),
+        Ok(names::Typed::Text(text)) => {
+            terminal::print(&text);
             return ExitCode::SUCCESS;
         }
         Err(error) => {
@@ -130,7 +130,7 @@ fn carry_out() -> ExitCode {
     let words = command::dgen::with_dashes(asking_for_help(words));
     let arguments = match Arguments::try_parse_from(&words) {
         Ok(arguments) => arguments,
-        Err(error) => return without_command(&error, &words),
+        Err(error) => return without_command(&error, &words, &as_typed),
     };
     let memory = &arguments.memory;
     let labels = if arguments.command.keeps_runs() { Ok(()) } else { memory.keeps_no_run() };
@@ -140,7 +140,7 @@ fn carry_out() -> ExitCode {
         Ok(Answer::No) => ExitCode::from(1),
         Err(error) => {
             // A plan may have several mistakes, with a line for each.
-            error_line::of(&error).lines().for_each(terminal::complain);
+            as_typed.message(&error_line::of(&error)).lines().for_each(terminal::complain);
             ExitCode::from(2)
         }
     }
@@ -186,7 +186,7 @@ fn run(command: Command, memory: &memory::Memory) -> anyhow::Result<Answer> {
 }
 
 /// The end of a call that requests help or cannot be parsed.
-fn without_command(error: &clap::Error, words: &[OsString]) -> ExitCode {
+fn without_command(error: &clap::Error, words: &[OsString], as_typed: &names::AsTyped) -> ExitCode {
     use ErrorKind::{DisplayHelp, DisplayHelpOnMissingArgumentOrSubcommand, DisplayVersion};
     if matches!(error.kind(), DisplayHelp | DisplayVersion | DisplayHelpOnMissingArgumentOrSubcommand) {
         let text = error.render();
@@ -200,7 +200,7 @@ fn without_command(error: &clap::Error, words: &[OsString]) -> ExitCode {
         }
         return ExitCode::from(u8::try_from(error.exit_code()).unwrap_or(2));
     }
-    terminal::complain(&error_line::of_usage(error, words));
+    terminal::complain(&as_typed.message(&error_line::of_usage(error, words)));
     ExitCode::from(2)
 }
 

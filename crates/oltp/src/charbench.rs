@@ -22,17 +22,42 @@ pub enum CharbenchError {
     /// An option has no value.
     #[error("{0}: needs a value behind it")]
     Missing(String),
-    /// A value is not a time.
-    #[error("{option}: must be hh:mm or hh:mm.ss, got {given:?}")]
+    /// A value is not a time, or too long.
+    #[error("{option}: must be hh:mm or hh:mm.ss, at most {most}:00, got {given:?}")]
     Time {
+        /// Which option.
+        option: &'static str,
+        /// The limit in hours.
+        most: u64,
+        /// As typed.
+        given: String,
+    },
+    /// The window is empty.
+    #[error("{option}: must be later than the start of the measured window, got {given:?}")]
+    Window {
+        /// The option that ends it.
+        option: &'static str,
+        /// As typed.
+        given: String,
+    },
+    /// A think time is no number, or too long.
+    #[error("{option}: must be milliseconds up to {THINK_MOST_MS}, got {given:?}")]
+    Think {
         /// Which option.
         option: &'static str,
         /// As typed.
         given: String,
     },
-    /// The window is empty.
-    #[error("-bs: the window must begin before -be and the end of the run")]
-    Window,
+    /// The least think time is more than the most.
+    #[error("{least}: must not be more than {most}, got {given} ms")]
+    ThinkOrder {
+        /// The option of the least.
+        least: &'static str,
+        /// The option of the most, with its value.
+        most: String,
+        /// As typed.
+        given: i64,
+    },
     /// A password that others could read.
     #[error(
         "-p: a password on the command line can be read by everybody on this host; put it into the database's own file"
@@ -63,13 +88,28 @@ pub enum CharbenchError {
 /// The results file of the original where `-r` names none.
 const RESULTS_FILE: &str = "results.xml";
 
+/// The longest think time, in milliseconds.
+pub const THINK_MOST_MS: i64 = 3_600_000;
+/// The longest runtime and the latest start of the measured window, in hours.
+const RUNTIME_MOST: u64 = 168;
+const START_MOST: u64 = 24;
+
 /// What a command line of charbench means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Charbench {
-    /// These words of `seawall oltp`.
-    Words(Vec<String>),
+    /// Words of `seawall oltp`, and which of their options stand for which of charbench's.
+    Words(Vec<String>, Vec<StandsFor>),
     /// Print this help.
     Help(String),
+}
+
+/// An option of `seawall oltp run` that stands for one of charbench's.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StandsFor {
+    /// Ours.
+    pub ours: &'static str,
+    /// charbench's.
+    pub theirs: &'static str,
 }
 
 /// The same command line as words of `seawall oltp run`.
@@ -78,7 +118,7 @@ pub enum Charbench {
 /// An option is unknown, or its value is invalid.
 pub fn unfold(typed: &[String]) -> Result<Charbench, CharbenchError> {
     let mut out = vec!["run".to_owned()];
-    let mut value = BTreeMap::new();
+    let (mut value, mut names) = (BTreeMap::new(), Vec::new());
     let mut writes_results = true;
     let mut words = typed.iter();
     while let Some(word) = words.next() {
@@ -100,53 +140,70 @@ pub fn unfold(typed: &[String]) -> Result<Charbench, CharbenchError> {
         }
         let given = words.next().ok_or_else(|| CharbenchError::Missing(word.clone()))?;
         match (option.ours, option.name) {
-            (Some(ours), _) => out.extend([ours.to_owned(), given.clone()]),
+            (Some(ours), theirs) => {
+                out.extend([ours.to_owned(), given.clone()]);
+                names.push(StandsFor { ours, theirs });
+            }
             (None, "-p") => return Err(CharbenchError::Password),
             (None, "-c") => return Err(CharbenchError::Configuration),
             (None, name) => drop(value.insert(name, given.as_str())),
         }
     }
     out.extend(window(&value)?);
-    out.extend(think_times(&value));
+    out.extend(think_times(&value)?);
     if let Some(user) = value.get("-u") {
         let database = out.iter().position(|word| word == "--database").and_then(|at| out.get_mut(at + 1));
         let database = database.ok_or_else(|| CharbenchError::NoServer((*user).to_owned()))?;
         *database = with_user(database, user)?;
     }
-    let mut preset = |option: &str, value: &str| {
-        let is_given = out.iter().any(|word| word.split('=').next() == Some(option));
-        out.extend([option, value].into_iter().filter(|_| !is_given).map(str::to_owned));
+    let mut preset = |ours: &'static str, theirs: &'static str, value: &str| {
+        if !out.iter().any(|word| word.split('=').next() == Some(ours)) {
+            out.extend([ours, value].map(str::to_owned));
+            names.push(StandsFor { ours, theirs });
+        }
     };
-    preset("--columns", "users,tpm,tps,errs,vresp");
+    preset("--columns", "-v", "users,tpm,tps,errs,vresp");
     if writes_results {
-        preset("--xml", RESULTS_FILE);
+        preset("--xml", "-r", RESULTS_FILE);
     }
-    Ok(Charbench::Words(out))
+    Ok(Charbench::Words(out, names))
 }
 
 /// The measured window. As in the original, there is no warm-up before it unless `-bs` says so.
 fn window(value: &BTreeMap<&str, &str>) -> Result<Vec<String>, CharbenchError> {
-    let time = |option: &'static str| value.get(option).map(|given| seconds(option, given)).transpose();
-    let begin = time("-bs")?.unwrap_or(0);
-    let end = time("-be")?.or(time("-rt")?);
+    let time = |option: &'static str, most| {
+        let time = |given: &&str| Ok((option, seconds(option, given, most)?, (*given).to_owned()));
+        value.get(option).map(time).transpose()
+    };
+    let begin = time("-bs", START_MOST)?.map_or(0, |(_, begin, _)| begin);
+    let end = time("-be", RUNTIME_MOST)?.or(time("-rt", RUNTIME_MOST)?);
     let mut words = Vec::new();
-    if let Some(end) = end {
-        let window = end.checked_sub(begin).filter(|window| *window > 0).ok_or(CharbenchError::Window)?;
+    if let Some((option, end, given)) = end {
+        let window = end.checked_sub(begin).filter(|window| *window > 0);
+        let window = window.ok_or(CharbenchError::Window { option, given })?;
         words.extend(["--time".into(), window.to_string()]);
     }
     words.extend(["--warm-up".into(), begin.to_string()]);
     Ok(words)
 }
 
-fn think_times(value: &BTreeMap<&str, &str>) -> Vec<String> {
-    let of = |name| value.get(name).copied();
+fn think_times(value: &BTreeMap<&str, &str>) -> Result<Vec<String>, CharbenchError> {
+    let of = |option: &'static str| {
+        let Some(given) = value.get(option) else { return Ok(0) };
+        let number = given.parse().ok().filter(|ms| (0..=THINK_MOST_MS).contains(ms));
+        number.ok_or_else(|| CharbenchError::Think { option, given: (*given).to_owned() })
+    };
     let mut words = Vec::new();
     for (least, most, ours) in [("-min", "-max", "--think"), ("-intermin", "-intermax", "--think-between")] {
-        if of(least).or(of(most)).is_some() {
-            words.extend([ours.into(), format!("{}-{}", of(least).unwrap_or("0"), of(most).unwrap_or("0"))]);
+        let (from, to): (i64, i64) = (of(least)?, of(most)?);
+        if from > to {
+            return Err(CharbenchError::ThinkOrder { least, most: format!("{most} ({to})"), given: from });
+        }
+        if value.contains_key(least) || value.contains_key(most) {
+            words.extend([ours.into(), format!("{from}-{to}")]);
         }
     }
-    words
+    Ok(words)
 }
 
 /// A connect string with that user, who may be in it already.
@@ -176,14 +233,15 @@ fn percent_coded(name: &str) -> String {
     utf8_percent_encode(name, RESERVED).to_string()
 }
 
-fn seconds(option: &'static str, given: &str) -> Result<u64, CharbenchError> {
-    let wrong = || CharbenchError::Time { option, given: given.into() };
+/// A time as seconds, at most so many hours.
+fn seconds(option: &'static str, given: &str, most: u64) -> Result<u64, CharbenchError> {
+    let wrong = || CharbenchError::Time { option, most, given: given.into() };
     let (hours, rest) = given.split_once(':').ok_or_else(wrong)?;
     let (minutes, seconds) = rest.split_once('.').unwrap_or((rest, "0"));
     let number = |part: &str, most| part.parse::<u64>().ok().filter(|number| *number <= most);
-    let parts = (number(hours, 1000), number(minutes, 59), number(seconds, 59));
+    let parts = (number(hours, most), number(minutes, 59), number(seconds, 59));
     let (Some(hours), Some(minutes), Some(seconds)) = parts else { return Err(wrong()) };
-    Ok(hours * 3600 + minutes * 60 + seconds)
+    Some(hours * 3600 + minutes * 60 + seconds).filter(|time| *time <= most * 3600).ok_or_else(wrong)
 }
 
 /// The columns of a line after the time.
@@ -252,7 +310,7 @@ mod tests {
 
     fn of(words: &str) -> Result<String, CharbenchError> {
         match unfold(&words.split(' ').map(str::to_owned).collect::<Vec<_>>())? {
-            Charbench::Words(words) => Ok(words.join(" ")),
+            Charbench::Words(words, _) => Ok(words.join(" ")),
             Charbench::Help(help) => Ok(help),
         }
     }
@@ -271,8 +329,17 @@ mod tests {
         );
         assert_eq!(of("-p secret"), Err(CharbenchError::Password));
         assert!(matches!(of("-rt 5"), Err(CharbenchError::Time { .. })));
-        assert_eq!(of("-rt 0:01 -bs 0:02"), Err(CharbenchError::Window));
         let said = |words: &str| of(words).unwrap_err().to_string();
+        for (words, error) in [
+            ("-rt 0:01 -bs 0:02", "-rt: must be later than the start of the measured window, got \"0:01\""),
+            ("-be 0:00", "-be: must be later than the start of the measured window, got \"0:00\""),
+            ("-rt 168:00.01", "-rt: must be hh:mm or hh:mm.ss, at most 168:00, got \"168:00.01\""),
+            ("-bs 25:00", "-bs: must be hh:mm or hh:mm.ss, at most 24:00, got \"25:00\""),
+            ("-max x", "-max: must be milliseconds up to 3600000, got \"x\""),
+            ("-intermin 5", "-intermin: must not be more than -intermax (0), got 5 ms"),
+        ] {
+            assert_eq!(said(words), error);
+        }
         assert_eq!(said("-usr x"), "-usr: there is no such option; did you mean -sr?");
         assert_eq!(said("-wibble"), "-wibble: there is no such option; -h lists all");
         assert_eq!(of("-uc"), Err(CharbenchError::Missing("-uc".into())));

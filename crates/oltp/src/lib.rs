@@ -41,7 +41,7 @@ mod xml;
 
 pub use beside::{Beside, BesideArm, Turn, beside_page, beside_run, beside_table, beside_verdicts};
 pub use chance::Chance;
-pub use charbench::{Charbench, CharbenchError, Columns, unfold};
+pub use charbench::{Charbench, CharbenchError, Columns, StandsFor, THINK_MOST_MS, unfold};
 pub use check::{Check, Expected, checks};
 pub use demand::{Demand, ShopDemand};
 pub use evidence::{ConnectionState, Evidence, ServerCounts, StoredCounts};

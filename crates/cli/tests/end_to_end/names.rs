@@ -19,6 +19,9 @@ fn linked_by_a_classic_name_it_is_that_tool() {
         ("dgen.pl", &["-help"], "Usage"),
         ("RampRun.pl", &["-help"], "miniops"),
         ("orion", &["-help"], "-num_disks"),
+        ("orion", &["--version"], "ORION: ORacle IO Numbers -- Version 11.2 (Seawall "),
+        ("RampRun", &["--version"], "RampRun (Seawall "),
+        ("charbench", &["--version"], "charbench (Seawall "),
     ] {
         let ended = run(Command::new(scratch.join(name)).args(arguments).current_dir(scratch.path()));
         assert!(ended.code == Some(0) && ended.out.contains(words), "{name}: {ended:?}");
