@@ -27,7 +27,7 @@ pub use books::{Found, OpenRun};
 pub use cgroup::MemoryBound;
 pub use error::Error;
 pub use mysql::{Mysql, MysqlAddress, MysqlError, PrivateMariadb};
-pub use play::{Dates, PointWatcher, StopSignal, UserPlan, play};
+pub use play::{Dates, PlayOutcome, PointWatcher, RECONNECT_S, StopSignal, UserPlan, play};
 pub use postgres::{Address, Isolation, Postgres, WireError};
 pub use private::Private;
 pub use process::process;

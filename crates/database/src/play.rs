@@ -34,6 +34,21 @@ pub struct UserPlan {
     pub seed: u64,
     /// Distributions of keys.
     pub draws: Draws,
+    /// How long users who have all lost their connections try to reconnect before the point ends.
+    pub reconnect: Span,
+}
+
+/// [`UserPlan::reconnect`] unless said otherwise, in seconds: time for a server's recovery after a
+/// crash.
+pub const RECONNECT_S: u64 = 60;
+
+/// A point that was played.
+#[derive(Debug)]
+pub struct PlayOutcome {
+    /// What the users did.
+    pub ledger: Ledger,
+    /// Why no user could reconnect for [`UserPlan::reconnect`], which ended the point.
+    pub lost: Option<Failure>,
 }
 
 /// The dates of new rows, in seconds since 1970 (UTC).
@@ -96,7 +111,7 @@ pub fn play<'w, S: Session + Send>(
     signal: &'w StopSignal,
     connect: &(dyn Fn(u32, &'w StopSignal) -> Result<S, Failure> + Sync),
     pace: &mut dyn PointWatcher,
-) -> Result<Ledger, Failure> {
+) -> Result<PlayOutcome, Failure> {
     let clock = Clock::new();
     // All users connect before the first begins, because logging on is not part of the load.
     let sessions = (0..plan.users).map(|number| connect(number, signal)).collect::<Result<Vec<_>, _>>()?;
@@ -124,13 +139,13 @@ fn collect(
     receiver: Receiver<Message>,
     start: Time,
     pace: &mut dyn PointWatcher,
-) -> Ledger {
+) -> PlayOutcome {
     let inbox = Rc::new(RefCell::new(Inbox::default()));
     let mut driver = MessageDriver { clock, receiver, inbox: Rc::clone(&inbox) };
     let ledger = Ledger::new(start, plan.warm_up, plan.window, plan.rate.is_some());
     let (from, until) = (ledger.from(), ledger.until());
-    let mut collectors = [Collector { ledger, inbox, left: plan.users }];
-    let (mut next, mut seconds, mut begun, mut over) = (start + Span::SECOND, 0, false, false);
+    let mut collectors = [Collector::new(ledger, inbox, plan.users)];
+    let (mut next, mut seconds, mut begun, mut over, mut lost) = (start + Span::SECOND, 0, false, false, false);
     drive(&mut driver, &mut collectors, |now, collectors| {
         let [collector] = collectors else { return Wait::End };
         if now >= from && !begun {
@@ -139,14 +154,13 @@ fn collect(
         }
         while now >= next && !over {
             seconds += 1;
-            collector.take_in();
+            collector.take_in(now);
             collector.ledger.roll(next);
             over = !pace.second(&collector.ledger, seconds, collector.left);
             next += Span::SECOND;
         }
-        if now >= until {
-            over = true;
-        }
+        lost |= !over && collector.lost_since.is_some_and(|since| now >= since + plan.reconnect);
+        over |= lost || now >= until;
         if over {
             // Transactions in progress end first; then all senders are gone and the collector is
             // done.
@@ -157,17 +171,21 @@ fn collect(
         Wait::Until(next.min(until).min(if begun { until } else { from }))
     });
     let [mut collector] = collectors;
-    collector.take_in();
+    collector.take_in(clock.now());
     collector.ledger.finish(clock.now());
-    collector.ledger
+    PlayOutcome { ledger: collector.ledger, lost: collector.why.filter(|_| lost) }
 }
 
 /// A message of a user.
 enum Message {
     /// A transaction ended.
     Done(Box<Done>),
-    /// The user has stopped.
-    Left,
+    /// The user lost the connection.
+    Lost(Failure),
+    /// The user is connected again.
+    Connected,
+    /// The user has stopped; if it had no connection, the last attempt failed like this.
+    Left(Option<Failure>),
 }
 
 #[derive(Default)]
@@ -206,23 +224,49 @@ impl Driver for MessageDriver {
 struct Collector {
     ledger: Ledger,
     inbox: Rc<RefCell<Inbox>>,
+    /// Users who have not stopped.
     left: u32,
+    /// Those of them who have no connection.
+    unconnected: u32,
+    /// Since when none of them has one.
+    lost_since: Option<Time>,
+    /// The latest reason of that.
+    why: Option<Failure>,
 }
 
 impl Collector {
-    fn take_in(&mut self) {
+    fn new(ledger: Ledger, inbox: Rc<RefCell<Inbox>>, users: u32) -> Collector {
+        Collector { ledger, inbox, left: users, unconnected: 0, lost_since: None, why: None }
+    }
+
+    fn take_in(&mut self, now: Time) {
         for message in self.inbox.borrow_mut().messages.drain(..) {
             match message {
                 Message::Done(done) => self.ledger.add(&done),
-                Message::Left => self.left -= 1,
+                Message::Lost(why) => {
+                    self.unconnected += 1;
+                    self.why = Some(why);
+                }
+                Message::Connected => {
+                    self.unconnected -= 1;
+                    self.lost_since = None;
+                }
+                Message::Left(why) => {
+                    self.left -= 1;
+                    self.unconnected -= u32::from(why.is_some());
+                    self.why = why.or(self.why.take());
+                }
             }
+        }
+        if self.unconnected > 0 && self.unconnected == self.left {
+            self.lost_since.get_or_insert(now);
         }
     }
 }
 
 impl Actor for Collector {
-    fn pass(&mut self, _now: Time) {
-        self.take_in();
+    fn pass(&mut self, now: Time) {
+        self.take_in(now);
     }
 
     fn next_wakeup(&self, _now: Time) -> Wakeup {
@@ -255,7 +299,7 @@ impl<S: Session> Worker<'_, '_, S> {
             let number = u64::from(self.number) | (life << 32);
             User::new(session, plan.mode, (seed, number), plan.draws, plan.think)
         };
-        let mut user_now = user(session, life);
+        let (mut user_now, mut left) = (user(session, life), None);
         for turn in 0..self.share() {
             let scheduled = plan.rate.map(|rate| {
                 let place = turn as f64 * f64::from(plan.users) + f64::from(self.number);
@@ -270,24 +314,30 @@ impl<S: Session> Worker<'_, '_, S> {
             let Performed { thought, counts, failure, unsure } = user_now.perform(what, self.date());
             let (end, due) = (self.clock.now(), scheduled.unwrap_or(begun));
             let waits = user_now.session().waits();
-            let lost = matches!(failure, Some(Failure::Lost(_)));
+            let lost = failure.clone().filter(|failure| matches!(failure, Failure::Lost(_)));
             let failed = failure.is_some();
             let done = Done { what, due, begun, end, thought, waits, counts, unsure, failure };
-            // The receiver is gone if the point was aborted.
-            let _ = self.sender.send(Message::Done(Box::new(done)));
-            if lost {
+            self.send(Message::Done(Box::new(done)));
+            if let Some(lost) = lost {
                 life += 1;
-                match self.again() {
-                    Some(session) => user_now = user(session, life),
-                    None => break,
+                match self.again(lost) {
+                    Ok(session) => user_now = user(session, life),
+                    Err(failure) => {
+                        left = Some(failure);
+                        break;
+                    }
                 }
             } else if failed {
                 self.signal.wait(AFTER_FAILURE);
             }
             user_now.rest();
         }
+        self.send(Message::Left(left));
+    }
+
+    fn send(&self, message: Message) {
         // The receiver is gone if the point was aborted.
-        let _ = self.sender.send(Message::Left);
+        let _ = self.sender.send(message);
     }
 
     /// Number of transactions of this user: an equal part of all, rounded up for the first users.
@@ -303,13 +353,19 @@ impl<S: Session> Worker<'_, '_, S> {
         }
     }
 
-    /// Opens another connection, retrying until it succeeds.
-    fn again(&self) -> Option<S> {
+    /// Opens another connection for one that was lost, retrying until it succeeds or the point
+    /// ends; then the last failure is returned.
+    fn again(&self, mut lost: Failure) -> Result<S, Failure> {
+        self.send(Message::Lost(lost.clone()));
         while !self.signal.wait(AFTER_FAILURE * 10) {
-            if let Ok(session) = (self.connect)(self.number, self.signal) {
-                return Some(session);
+            match (self.connect)(self.number, self.signal) {
+                Ok(session) => {
+                    self.send(Message::Connected);
+                    return Ok(session);
+                }
+                Err(failure) => lost = failure,
             }
         }
-        None
+        Err(lost)
     }
 }

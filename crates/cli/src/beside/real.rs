@@ -23,7 +23,7 @@ use crate::scale::Factors;
 use crate::workspace::Workspace;
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Bytes, Span, Time};
-use database::{Database, Dates, PointWatcher, StopSignal, UserPlan, play};
+use database::{Database, Dates, PlayOutcome, PointWatcher, RECONNECT_S, StopSignal, UserPlan, play};
 use engine::{Managed, Stage as _};
 use oltp::{Draws, Indexes, Ledger, Mode, Ranges, Rows, SchemaScale, Sizes, Think, TransactionMix};
 use stage::{Elsewhere, Places, silent};
@@ -205,7 +205,8 @@ impl Real {
             (users.join(), seen)
         });
         let ledger = ledger.map_err(|_| anyhow!("the users' thread ended early"))?;
-        let ledger = ledger.map_err(|failure| anyhow!("{}: {failure}", started.database.name()))?;
+        let failed = |failure| anyhow!("{}: {failure}", started.database.name());
+        let PlayOutcome { ledger, lost } = ledger.map_err(failed)?;
         if self.stop.is_asked() {
             return Err(stopped());
         }
@@ -214,6 +215,7 @@ impl Real {
         {
             bail!("the server's disk is gone: nbdkit ended");
         }
+        lost.map_or(Ok(()), |failure| Err(failed(failure)))?;
         Ok((ledger, seen?))
     }
 
@@ -270,6 +272,7 @@ fn users(of: &DatabasePlan) -> UserPlan {
         dates: Dates::Passing(crate::date::since_1970().as_secs() as i64),
         seed: of.plan.seed,
         draws: Draws { ranges: Ranges { customers: 1, products: 1 }, skew: None },
+        reconnect: Span::from_secs(RECONNECT_S),
     }
 }
 

@@ -8,8 +8,8 @@ mod simulated;
 
 use crate::Answer;
 use crate::memory::Memory;
-use ::database::Isolation;
-use ::oltp::{Columns, Mode, SchemaScale, Think, TransactionMix};
+use ::database::{Isolation, RECONNECT_S};
+use ::oltp::{Columns, Mode, SchemaScale, THINK_MOST_MS, Think, TransactionMix};
 use anyhow::Result;
 use block::{Bytes, Span};
 use clap::Parser as _;
@@ -32,7 +32,7 @@ pub struct Oltp {
 enum What {
     Setup(Setup),
     Run(Box<Run>),
-    Sweep(Sweep),
+    Sweep(Box<Sweep>),
     Check(Check),
     Drop(Drop),
     Calibrate(calibrate::Calibrate),
@@ -114,6 +114,9 @@ struct Work {
     /// private:FOLDER shared_buffers (default 128MiB); other servers have their own setting
     #[arg(long, value_name = "SIZE", value_parser = size)]
     buffers: Option<Bytes>,
+    /// End the run early if no user could reconnect to the database for this long, in seconds
+    #[arg(long, value_name = "S", default_value_t = RECONNECT_S, value_parser = clap::value_parser!(u64).range(1..=86_400))]
+    reconnect: u64,
     /// Limit the memory of private:FOLDER, page cache included, so that it has to read from storage
     /// (root, cgroups)
     #[arg(long, value_name = "SIZE", value_parser = size)]
@@ -331,11 +334,11 @@ fn rate(given: &str) -> Result<f64, String> {
 
 /// Milliseconds: one number, or the least and the most.
 fn range(given: &str) -> Result<(i64, i64), String> {
-    let number = |part: &str| part.parse::<i64>().ok().filter(|ms| (0..=3_600_000).contains(ms));
+    let number = |part: &str| part.parse::<i64>().ok().filter(|ms| (0..=THINK_MOST_MS).contains(ms));
     let parts = match given.split_once('-') {
         Some((least, most)) => number(least).zip(number(most)),
         None => number(given).map(|ms| (ms, ms)),
     };
     let fits = parts.filter(|(least, most)| least <= most);
-    fits.ok_or_else(|| "must be milliseconds up to 3600000, or the least and the most as in 100-200".into())
+    fits.ok_or_else(|| format!("must be milliseconds up to {THINK_MOST_MS}, or the least and the most as in 100-200"))
 }

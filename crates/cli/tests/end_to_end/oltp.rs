@@ -94,6 +94,55 @@ fn what_was_measured_outlives_its_database() {
     assert!(kept.out.contains("avg_tps") && kept.out.contains("cut_short"), "{kept:?}");
 }
 
+/// The server is stopped during a run: when no user could reconnect for a second, the run ends, and
+/// what was measured is printed, written and kept as cut short.
+#[test]
+fn a_run_ends_when_its_server_is_gone() {
+    if database::Private::programs().is_none() {
+        return crate::requires::skip("PostgreSQL is not installed");
+    }
+    let (scratch, folder) = (Scratch::new(), tempfile::tempdir().unwrap());
+    let server = database::Private::start(folder.path(), &[("fsync", "off")], None).unwrap();
+    let url = server.url();
+    let made = oltp(&scratch, &format!("setup --scale 0.001 --products 20 --database {url}"));
+    assert_eq!(made.code, Some(0), "{made:?}");
+    let mut command = seawall(scratch.path());
+    command.env(RESULTS, scratch.join("r.sqlite")).args(["oltp", "run", "--database", &url, "--users", "2"]);
+    command.args(["--warm-up", "0", "--time", "600", "--reconnect", "1", "--columns", "users", "--xml", "x.xml"]);
+    let mut running = Running::start(command);
+    running.wait_for("[2/2]");
+    drop(server);
+    let (status, said) = running.end();
+    let all = said.join("\n");
+    assert!(status.code() == Some(2) && all.contains("avg TPS "), "{all}");
+    let last = said.last().unwrap();
+    assert!(last.contains("no user could reconnect for 1 s: "), "{all}");
+    assert!(last.ends_with("; what was measured is kept, but not noted in the database"), "{all}");
+    assert!(scratch.join("x.xml").exists());
+    let kept = run(seawall(scratch.path()).env(RESULTS, scratch.join("r.sqlite")).args([
+        "results",
+        "sql",
+        "SELECT 'is ' || state FROM runs",
+    ]));
+    assert!(kept.out.contains("is cut_short"), "{kept:?}");
+}
+
+/// charbench's own names are in messages about what was typed, not ours.
+#[test]
+fn charbench_names_what_was_typed() {
+    let scratch = Scratch::new();
+    for (line, error) in [
+        ("-uc 0", "-uc: must be from 1 to 4096, got \"0\""),
+        ("-di FOO", "-di: must be names of "),
+        ("-r no/x.xml", "-r no/x.xml: cannot be written "),
+        ("-v disk", "-v: must be columns of "),
+        ("--users 0", "--users: must be from 1 to 4096, got \"0\""),
+    ] {
+        let ended = run(seawall(scratch.path()).arg("charbench").args(line.split(' ')));
+        assert!(ended.code == Some(2) && ended.err.starts_with(&format!("seawall: {error}")), "{line}: {ended:?}");
+    }
+}
+
 /// A run that is stopped in its warm-up has no figures, and is not kept.
 #[test]
 fn a_run_that_measured_nothing_shows_nothing() {

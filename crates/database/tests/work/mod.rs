@@ -52,10 +52,13 @@ pub fn play_watched(database: &Database, load: TestLoad, mix: TransactionMix, pa
         dates: Dates::Fixed(1_800_000_000),
         seed: 3,
         draws: Draws { ranges: database.ranges().unwrap(), skew: None },
+        reconnect: Span::from_secs(database::RECONNECT_S),
     };
     let open = database.run_begins(load.users).unwrap();
     let signal = StopSignal::default();
-    let ledger = database::play(&plan, &signal, &|_, signal| database.connect(signal), pace).unwrap();
+    let played = database::play(&plan, &signal, &|_, signal| database.connect(signal), pace).unwrap();
+    assert_eq!(played.lost, None);
+    let ledger = played.ledger;
     database.run_ends(open, ledger.whole(), ledger.unsure()).unwrap();
     ledger
 }

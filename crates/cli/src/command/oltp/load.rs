@@ -10,10 +10,12 @@ use crate::memory::{self, Kept, Memory};
 use crate::outputs::check_files;
 use crate::play::now_unix_ms;
 use crate::{Answer, date, machine, terminal};
-use ::database::{Database, Dates, Error, PointWatcher, ServerSeen, ServerWatch, StopSignal, UserPlan, play, process};
+use ::database::{
+    Database, Dates, Error, PlayOutcome, PointWatcher, ServerSeen, ServerWatch, StopSignal, UserPlan, play, process,
+};
 use ::oltp::{
-    Columns, Draws, Evidence, Figures, Ledger, Limiter, LoadSettings, Mode, Observed, Ranges, ServerCounts, Think,
-    add_point, limiter, load_run, page, results_xml, seconds_csv, summary,
+    Columns, Draws, Evidence, Failure, Figures, Ledger, Limiter, LoadSettings, Mode, Observed, Ranges, ServerCounts,
+    Think, add_point, limiter, load_run, page, results_xml, seconds_csv, summary,
 };
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::{Bytes, Span, Time};
@@ -39,9 +41,24 @@ struct Field<'a> {
     /// When the first window began.
     zero: Option<Time>,
     stop: Stop,
-    /// Why the rows that a point added could not be recorded in the database.
-    unclosed: Option<Error>,
+    /// What ended a point early, apart from a stop.
+    trouble: Trouble,
     live: Live,
+}
+
+/// What went wrong with the database of a point that has measurements.
+#[derive(Default)]
+struct Trouble {
+    /// Why no user could reconnect, which ended the point.
+    lost: Option<Failure>,
+    /// Why the rows that the point added could not be recorded in the database.
+    unclosed: Option<Error>,
+}
+
+impl Trouble {
+    fn is_some(&self) -> bool {
+        self.lost.is_some() || self.unclosed.is_some()
+    }
 }
 
 /// The rate and the end of a point, apart from its time.
@@ -71,7 +88,7 @@ impl Run {
         let mut field = Field::open(&self.work, pace, &users, memory)?;
         let played = field.play(self.users, self.columns.as_ref());
         let facts = field.facts();
-        let ending = Ending { stopped: field.stop.is_asked(), unclosed: field.unclosed };
+        let ending = Ending { stopped: field.stop.is_asked(), trouble: field.trouble, reconnect: field.work.reconnect };
         let played = end(played, field.run, field.kept, &ending)?;
         terminal::print(&summary(&played.figures, &played.seen, &played.limiter));
         warn_of_driver(&played.seen);
@@ -135,17 +152,24 @@ pub(super) fn all_of<const N: usize>(done: [Result<()>; N]) -> Result<()> {
 /// What ended a load early.
 struct Ending {
     stopped: bool,
-    unclosed: Option<Error>,
+    trouble: Trouble,
+    /// How long users tried to reconnect, in seconds.
+    reconnect: u64,
 }
 
 impl Ending {
     fn is_early(&self) -> bool {
-        self.stopped || self.unclosed.is_some()
+        self.stopped || self.trouble.is_some()
     }
 
     /// Reports it, after the results are written.
     fn told(self) -> Result<()> {
-        if let Some(error) = self.unclosed {
+        let Trouble { lost, unclosed } = self.trouble;
+        if let Some(failure) = lost {
+            let noted = if unclosed.is_some() { ", but not noted in the database" } else { "" };
+            bail!("no user could reconnect for {} s: {failure}; what was measured is kept{noted}", self.reconnect);
+        }
+        if let Some(error) = unclosed {
             bail!("what was measured is kept, but what this run added was not noted in the database: {error}");
         }
         if self.stopped {
@@ -218,10 +242,10 @@ impl<'a> Field<'a> {
         let log = database.log_folder().filter(|log| log.exists());
         let loaded: Vec<PathBuf> = folder.into_iter().chain(log).collect();
         let kept = memory.labelled(cache).loading(loaded).watched().begin(run.clone());
-        let (clock, zero, stop, unclosed) = (Clock::new(), None, interrupt::watch()?, None);
+        let (clock, zero, stop, trouble) = (Clock::new(), None, interrupt::watch()?, Trouble::default());
         let mut live = Live::on(Stream::Err, false, format!("order entry on {name}"));
         live.state.rate = "TPS";
-        Ok(Field { work, database, engine, buffers, ranges, pace, run, kept, clock, zero, stop, unclosed, live })
+        Ok(Field { work, database, engine, buffers, ranges, pace, run, kept, clock, zero, stop, trouble, live })
     }
 
     /// Length of the warm-up, in seconds.
@@ -243,6 +267,7 @@ impl<'a> Field<'a> {
             window: Span::from_secs(work.time),
             seed: work.seed,
             draws: Draws { ranges: self.ranges, skew: work.skew },
+            reconnect: Span::from_secs(work.reconnect),
         };
         let open = self.database.run_begins(users)?;
         let (signal, database) = (StopSignal::default(), self.database.clone());
@@ -269,10 +294,12 @@ impl<'a> Field<'a> {
         let (before, server) = (watch.before, watch.server.take().map(ServerWatch::end).unwrap_or_default());
         let ServerSeen { seconds: server, stored } = server;
         // Without a connection nothing was added.
-        let (added, unsure) = played.as_ref().map(|ledger| (*ledger.whole(), ledger.unsure())).unwrap_or_default();
+        let added = played.as_ref().map(|PlayOutcome { ledger, .. }| (*ledger.whole(), ledger.unsure()));
+        let (added, unsure) = added.unwrap_or_default();
         // If the database is gone, its measurements are still valid.
-        self.unclosed = self.database.run_ends(open, &added, unsure).err();
-        let ledger = played.map_err(|failure| anyhow!("{}: {failure}", self.database.name()))?;
+        let unclosed = self.database.run_ends(open, &added, unsure).err();
+        let PlayOutcome { ledger, lost } = played.map_err(|failure| anyhow!("{}: {failure}", self.database.name()))?;
+        self.trouble = Trouble { lost, unclosed };
         let zero = *self.zero.get_or_insert(ledger.from());
         let start = ledger.from().since(zero);
         let figures = Figures::of(&ledger, users);

@@ -7,7 +7,7 @@ use crate::interrupt::{self, Stop};
 use crate::memory::{self, Memory};
 use crate::play::now_unix_ms;
 use crate::{Answer, catalogue, terminal};
-use ::database::Isolation;
+use ::database::{Isolation, RECONNECT_S};
 use ::oltp::{Evidence, Figures, Ledger, Limiter, LoadSettings, Mode, Shop, ShopPages, Sizes, add_point, load_run};
 use anyhow::{Result, anyhow, bail};
 use array::{Array, Model};
@@ -66,6 +66,7 @@ fn shop(run: &Run, array: &str, memory: &Memory) -> Result<Shop> {
         ("--columns", run.columns.is_some()),
         ("--think", work.think != (0, 0)),
         ("--skew", work.skew.is_some()),
+        ("--reconnect", work.reconnect != RECONNECT_S),
         ("--memory", work.memory.is_some()),
         ("--calls", work.mode() != Mode::default()),
         ("--isolation", work.isolation() != Isolation::default()),

@@ -17,7 +17,7 @@ impl Sweep {
         let mut users = 1;
         let mut last = Ok(());
         terminal::line("   users   avg TPS   max TPM    avg ms    failed  limiter");
-        while users <= self.to && goes_on(&steps) && !field.stop.is_asked() && field.unclosed.is_none() {
+        while users <= self.to && goes_on(&steps) && !field.stop.is_asked() && !field.trouble.is_some() {
             match field.play(users, None) {
                 Err(error) => {
                     last = Err(error);
@@ -44,13 +44,17 @@ impl Sweep {
             );
         }
         let facts = field.facts();
-        let ending = Ending { stopped: field.stop.is_asked(), unclosed: field.unclosed };
+        let ending = Ending { stopped: field.stop.is_asked(), trouble: field.trouble, reconnect: field.work.reconnect };
         let last = end(last, field.run, field.kept, &ending);
         if steps.is_empty() && last.is_err() {
             return last.map(|()| Answer::Yes);
         }
         if let Some(at) = ::oltp::knee(&steps) {
-            terminal::line(&format!("knee     {} users, {:.1} TPS", steps[at].users, steps[at].figures.avg_tps));
+            terminal::line(&format!(
+                "knee     {}, {:.1} TPS",
+                report::text::count(steps[at].users as usize, "user", "users"),
+                steps[at].figures.avg_tps
+            ));
         }
         let written = if steps.is_empty() {
             Ok(())
