@@ -111,17 +111,18 @@ pub fn imported(rows: &[RampRow]) -> Run {
 /// The figures of a row that are not counts.
 fn figures(row: &RampRow) -> [(&'static str, Option<f64>); 16] {
     let ms = |span: Span| Some(span.as_millis_f64());
+    let read = |latency: Span| row.of_reads(latency).map(Span::as_millis_f64);
     [
         ("target_iops", Some(row.target as f64)),
         ("longest_wij_ms", ms(row.longest_wij)),
         ("longest_cycle_ms", ms(row.longest_cycle)),
         ("cycle_p90_ms", ms(row.cycle_p90)),
         ("effective_write_ms", row.effective_write_ms),
-        ("read_mean_ms", ms(row.read_mean)),
-        ("read_p99_ms", ms(row.read_p99)),
-        ("read_p999_ms", ms(row.read_p999)),
-        ("read_p9999_ms", ms(row.read_p9999)),
-        ("read_service_mean_ms", ms(row.read_service)),
+        ("read_mean_ms", read(row.read_mean)),
+        ("read_p99_ms", read(row.read_p99)),
+        ("read_p999_ms", read(row.read_p999)),
+        ("read_p9999_ms", read(row.read_p9999)),
+        ("read_service_mean_ms", read(row.read_service)),
         ("write_mean_ms", ms(row.write_mean)),
         ("cycles", Some(row.cycles as f64)),
         ("cycles_missed", Some(row.cycles_missed as f64)),

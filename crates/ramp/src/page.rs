@@ -93,7 +93,7 @@ fn charts(heading: &str, figure: Figure) -> Charts {
 }
 
 fn cycles_by_iops(settings: &RampSettings, rows: &[RampRow]) -> Charts {
-    let seen = |of: fn(&RampRow) -> Span| move |row: &RampRow| (row.cycles > 0).then(|| of(row).as_secs_f64());
+    let seen = |of: fn(&RampRow) -> Span| move |row: &RampRow| row.of_cycles(of(row)).map(Span::as_secs_f64);
     let lines = [
         line("longest cycle", rows, seen(|row| row.longest_cycle)),
         line("90 % of cycles", rows, seen(|row| row.cycle_p90)),
@@ -114,8 +114,8 @@ pub(crate) fn limit_of(limit: f64, x: &Axis) -> Mark {
 
 fn latency_by_iops(rows: &[RampRow]) -> Charts {
     let lines = [
-        line("read, mean", rows, |row| Some(row.read_mean.as_millis_f64())),
-        line("read, p99", rows, |row| Some(row.read_p99.as_millis_f64())),
+        line("read, mean", rows, |row| row.of_reads(row.read_mean).map(Span::as_millis_f64)),
+        line("read, p99", rows, |row| row.of_reads(row.read_p99).map(Span::as_millis_f64)),
         line("effective write", rows, |row| row.effective_write_ms),
     ];
     let y = Axis::from_zero(highest(&lines)).unit("milliseconds");
@@ -209,12 +209,15 @@ fn table(rows: &[RampRow]) -> Tables {
         let mut cells: Vec<TableCell> = vec![
             row.target.to_string().into(),
             format!("{:.0}", row.read_iops.trunc()).into(),
+        let known = |figure: Option<f64>| figure.map_or("–".to_owned(), |figure| format!("{figure:.2}"));
+        let cycle = |length: Span| known(row.of_cycles(length).map(Span::as_secs_f64));
+        let read = |latency: Span| known(row.of_reads(latency).map(Span::as_millis_f64));
             format!("{:.0}", row.write_iops.trunc()).into(),
-            format!("{:.2}", row.longest_wij.as_secs_f64()).into(),
-            format!("{:.2}", row.longest_cycle.as_secs_f64()).into(),
-            row.effective_write_ms.map_or("–".to_owned(), |ms| format!("{ms:.2}")).into(),
-            format!("{:.2}", row.read_mean.as_millis_f64()).into(),
-            format!("{:.2}", row.read_p99.as_millis_f64()).into(),
+            cycle(row.longest_wij).into(),
+            cycle(row.longest_cycle).into(),
+            known(row.effective_write_ms).into(),
+            read(row.read_mean).into(),
+            read(row.read_p99).into(),
         ];
         cells.push(TableCell { says: row.verdict.clone(), tone });
         report::section::TableRow { name: row.run.to_string(), remarks: Vec::new(), cells }
@@ -263,6 +266,7 @@ mod tests {
             cycles: 22,
             longest_cycle: Span::from_secs(cycle_s),
             verdict: verdict.into(),
+            reads: 9,
             ..RampRow::default()
         };
         let rows = [row(0, 82_500.0, 40, "pass"), row(1, 150_000.0, 73, "fail")];

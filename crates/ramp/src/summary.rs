@@ -124,6 +124,16 @@ impl RampRow {
         self.read_iops + self.write_iops
     }
 
+    /// A latency of the reads; `None` if there were none.
+    pub fn of_reads(&self, latency: Span) -> Option<Span> {
+        (self.reads > 0).then_some(latency)
+    }
+
+    /// A length of the cycles; `None` if there were none.
+    pub fn of_cycles(&self, length: Span) -> Option<Span> {
+        (self.cycles > 0).then_some(length)
+    }
+
     /// The fraction of reads that were due and never made, from 0 to 1.
     pub fn never_made(&self) -> f64 {
         self.reads_missed as f64 / (self.reads + self.reads_missed).max(1) as f64

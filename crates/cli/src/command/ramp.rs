@@ -364,8 +364,9 @@ const HEADS: &str = concat!(
 
 /// A run as a line of 80 characters.
 fn line(row: &RampRow) -> String {
-    // Without a cycle there are no times, not times of 0 s.
-    let cycle = |span: Span| if row.cycles > 0 { four(span.as_secs_f64()) } else { "-".to_owned() };
+    let known = |figure: Option<f64>| figure.map_or("-".to_owned(), four);
+    let cycle = |length: Span| known(row.of_cycles(length).map(Span::as_secs_f64));
+    let read = |latency: Span| known(row.of_reads(latency).map(Span::as_millis_f64));
     let stamp = if row.comparable { "" } else { ", not comparable" };
     format!(
         "{:>3} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {:>6} {}{stamp}",
@@ -375,9 +376,9 @@ fn line(row: &RampRow) -> String {
         row.write_iops.trunc(),
         cycle(row.longest_cycle),
         cycle(row.longest_wij),
-        row.effective_write_ms.map_or("-".to_owned(), four),
-        four(row.read_mean.as_millis_f64()),
-        four(row.read_p99.as_millis_f64()),
+        known(row.effective_write_ms),
+        read(row.read_mean),
+        read(row.read_p99),
         row.verdict,
     )
 }

@@ -238,6 +238,23 @@ fn a_load_that_this_host_did_not_put_on_cannot_say() {
     assert!(sum(&summary, "Reads Missed") > sum(&summary, "Reads"), "{summary}");
 }
 
+/// Where nothing is read, the latencies of reads are unknown, in the output, on the page and in the
+/// kept run.
+#[test]
+fn no_reads_have_no_latency() {
+    let scratch = Scratch::new();
+    let line = "--miniops 100 --maxiops 100 --numruns 1 --runtime 3s --cycle 1s --disable-warmup --read-percent 0 \
+                --device null:1GiB --wijfile null:1GiB --output out --results r.sqlite";
+    let ended = ramp(scratch.path(), line);
+    let row: Vec<&str> = ended.out.lines().nth(2).unwrap_or_default().split_whitespace().collect();
+    assert!(row.get(2) == Some(&"0") && row.get(7..9) == Some(&["-", "-"]), "{ended:?}");
+    let page = std::fs::read_to_string(scratch.join("out/page.html")).unwrap();
+    assert_eq!(page.matches(">–</td>").count(), 2, "{page}");
+    let sql = "SELECT 'figures ' || COUNT(*) FROM settings WHERE key LIKE 'read_%_ms'";
+    let kept = run(seawall(scratch.path()).args(["--results", "r.sqlite", "results", "sql", sql]));
+    assert!(kept.out.contains("figures 0"), "{kept:?}");
+}
+
 /// Without a cycle in the run there is no verdict, exit code 2, and the row is kept.
 #[test]
 fn a_run_without_a_cycle_cannot_say() {
