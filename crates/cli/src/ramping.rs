@@ -58,7 +58,7 @@ pub trait Storage {
 
 /// The failure of the storage that ended a run early, if there was one.
 pub fn failed(outcome: &RunOutcome, storage: &dyn Storage) -> Option<String> {
-    outcome.failure.map(|failure| {
+    outcome.failure.as_ref().map(|failure| {
         let doing = match failure.kind {
             OpKind::Read => "a read of",
             OpKind::Write => "a write to",
@@ -68,7 +68,7 @@ pub fn failed(outcome: &RunOutcome, storage: &dyn Storage) -> Option<String> {
             "{doing} {} failed {:.1} s after its start: {}",
             storage.name_of(failure.object),
             failure.at.as_secs_f64(),
-            crate::dataset::words(failure.fault)
+            failure.why.as_deref().unwrap_or_else(|| crate::dataset::words(failure.fault))
         )
     })
 }

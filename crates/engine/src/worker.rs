@@ -4,7 +4,7 @@
 use block::{
     Actor, Buf, Completion, Driver, Fault, ObjectId, Op, OpKind, Request, Submitted, Target, Time, Wait, Wakeup, drive,
 };
-use stats::job::Losses;
+use stats::job::{Losses, Reasons};
 use stats::run::Class;
 use stats::{Ended, Noted, Tape};
 use storage::LossCounts;
@@ -18,6 +18,8 @@ pub struct WorkloadSecond {
     pub tape: Tape,
     /// Requests outstanding now.
     pub outstanding: u32,
+    /// Why requests failed, as far as their storage says.
+    pub reasons: Reasons,
     /// Connections and data lost.
     pub losses: Losses,
 }
@@ -67,6 +69,8 @@ pub struct Worker {
     lanes: Vec<Running>,
     /// One tape for each workload.
     tapes: Vec<Tape>,
+    /// Why requests failed, for each workload.
+    reasons: Vec<Reasons>,
     completions: Vec<Completion>,
     /// The time of the last pass.
     now: Time,
@@ -94,6 +98,7 @@ impl Worker {
         let mut worker = Worker {
             lanes: Vec::new(),
             tapes: (0..workloads).map(|_| tape()).collect(),
+            reasons: vec![Reasons::default(); workloads],
             completions: Vec::new(),
             now: Time::ZERO,
             settling: false,
@@ -154,7 +159,8 @@ impl Worker {
                     tape.punctuality.never_sent += overdue;
                 }
             }
-            seconds.push(WorkloadSecond { tape: tape.take(self.now), outstanding, losses });
+            let reasons = std::mem::take(&mut self.reasons[workload]);
+            seconds.push(WorkloadSecond { tape: tape.take(self.now), outstanding, reasons, losses });
             tape.punctuality.scheduled = false;
         }
         seconds
@@ -165,11 +171,12 @@ impl Actor for Worker {
     fn pass(&mut self, now: Time) {
         self.now = now;
         for running in &mut self.lanes {
-            let tape = &mut self.tapes[running.lane.workload];
+            let workload = running.lane.workload;
+            let (tape, reasons) = (&mut self.tapes[workload], &mut self.reasons[workload]);
             // If work is left after that, the target asks to be polled at once.
             for _ in 0..LOOKS_MOST {
                 running.lane.target.poll(now, &mut self.completions);
-                running.take(now, &mut self.completions, tape);
+                running.take(now, &mut self.completions, tape, reasons);
                 if self.settling || running.is_lost || running.issue(now, tape) == 0 {
                     break;
                 }
@@ -199,13 +206,14 @@ impl Running {
         self.lane.stream.is_scheduled().then(|| self.lane.stream.overdue(now - block::Span::from_nanos(1)) + waiting)
     }
 
-    fn take(&mut self, now: Time, completions: &mut Vec<Completion>, tape: &mut Tape) {
+    fn take(&mut self, now: Time, completions: &mut Vec<Completion>, tape: &mut Tape, reasons: &mut Reasons) {
         for mut completion in completions.drain(..) {
             let class = class_of(completion.kind);
             match completion.result {
                 Ok(()) => tape.ended(&Ended::of(class, &completion)),
                 Err(fault) => {
                     self.is_lost |= fault == Fault::Gone;
+                    completion.why.iter().for_each(|why| reasons.count(why));
                     tape.failed(class, false);
                 }
             }

@@ -44,12 +44,12 @@ pub fn add(kept: &mut Run, actor: u32, run: &RunOutcome) {
         let crate::Cycle { due, start, sleep, wij, write, cycle, blocks, .. } = *cycle;
         (actor, CycleRecord { phase: point, due, start, sleep, wij, write, cycle, blocks })
     }));
-    kept.events.extend(run.failure.map(|failure| Event {
+    kept.events.extend(run.failure.as_ref().map(|failure| Event {
         point: Some(point),
         actor: Some(actor),
         at: start + failure.at,
         kind: "failure".into(),
-        name: format!("{}: {}", kind(failure.kind), fault(failure.fault)),
+        name: format!("{}: {}", kind(failure.kind), failure.why.as_deref().unwrap_or(fault(failure.fault))),
         number: None,
     }));
     kept.add_losses(point, actor, start + run.elapsed, &run.losses);
@@ -165,7 +165,8 @@ mod tests {
     /// The failure that ended a run is kept in words.
     #[test]
     fn a_failure_is_kept_in_words() {
-        let failure = Failure { kind: OpKind::Write, object: ObjectId(0), fault: Fault::NoSpace, at: Span::SECOND };
+        let failure =
+            Failure { kind: OpKind::Write, object: ObjectId(0), fault: Fault::NoSpace, why: None, at: Span::SECOND };
         let run = RunOutcome { failure: Some(failure), ..RunOutcome::default() };
         let mut kept = begun("host", "/data");
         kept.points.push(point(100));

@@ -28,6 +28,7 @@ use rand_xoshiro::Xoshiro256PlusPlus;
 use stats::job::Losses;
 use stats::run::Class;
 use stats::{Direction, Ended, Noted, Tape};
+use std::sync::Arc;
 use stream::Stream;
 use writer::{Step, Writer};
 
@@ -90,7 +91,7 @@ impl RampOutcome {
 }
 
 /// A request that failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Failure {
     /// The kind of request.
     pub kind: OpKind,
@@ -98,6 +99,8 @@ pub struct Failure {
     pub object: ObjectId,
     /// The fault.
     pub fault: Fault,
+    /// Why, where the storage says it.
+    pub why: Option<Arc<str>>,
     /// When, from the run's start.
     pub at: Span,
 }
@@ -305,7 +308,8 @@ impl CycleMachine {
             if let Err(fault) = completion.result {
                 class.into_iter().for_each(|class| tape.failed(class, false));
                 let at = completion.end.since(self.start);
-                let failure = Failure { kind: completion.kind, object: completion.object, fault, at };
+                let why = completion.why.take();
+                let failure = Failure { kind: completion.kind, object: completion.object, fault, why, at };
                 self.outcome.failure.get_or_insert(failure);
                 self.stopped = true;
             } else if let Some(class) = class {

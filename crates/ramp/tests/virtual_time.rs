@@ -386,7 +386,7 @@ fn storage_that_dies_ends_the_run() {
     let (load, setup, mut clock) = (settings.loads()[0], RunSetup::of(&settings, 0), VirtualClock::new());
     let machine = CycleMachine::new(target, Box::new(NoContents), layout, &load, &setup, Time::ZERO).unwrap();
     let outcome = machine.run(&mut clock, Span::SECOND, &mut |_| true);
-    let failure = outcome.failure.unwrap();
+    let failure = outcome.failure.as_ref().unwrap();
     assert_eq!((failure.kind, failure.object, failure.fault), (OpKind::Read, ObjectId(3), Fault::Io));
     assert_eq!((failure.at, reads(&outcome).ops), (Span::from_secs(10), 7_500));
     assert!(outcome.elapsed < Span::from_millis(10_010), "{}", outcome.elapsed);

@@ -171,9 +171,12 @@ impl Stage for Real {
 fn fail_when_lost(workloads: &[WorkloadSecond], names: &[String]) -> Result<(), StageError> {
     let of = |(workload, name): (&WorkloadSecond, &String)| {
         let failed: u64 = workload.tape.tracks().map(|track| track.failed).sum();
-        let lost = workload.losses.lines();
-        let why = if lost.is_empty() { "the server's log says why".to_owned() } else { lost.join("; ") };
-        (failed > 0).then(|| format!("{name}: {failed} requests failed; {why}"))
+        let told: Vec<String> = workload.reasons.failed_lines().chain(workload.losses.lines()).collect();
+        let noun = if failed == 1 { "request" } else { "requests" };
+        (failed > 0).then(|| match told.is_empty() {
+            true => format!("{name}: {failed} {noun} failed; the server's log says why"),
+            false => format!("{name}: {}", told.join("; ")),
+        })
     };
     match workloads.iter().zip(names).find_map(of) {
         Some(why) => Err(StageError(why)),

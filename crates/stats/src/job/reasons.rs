@@ -26,6 +26,12 @@ impl Reasons {
         }
     }
 
+    /// A line on the requests that failed for each reason.
+    pub fn failed_lines(&self) -> impl Iterator<Item = String> + '_ {
+        let noun = |count| if count == 1 { "request" } else { "requests" };
+        self.iter().map(move |(why, count)| format!("{count} {} failed: {why}", noun(count)))
+    }
+
     /// The reasons in alphabetical order, with their counts.
     pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
         self.0.iter().map(|(why, count)| (&**why, *count))

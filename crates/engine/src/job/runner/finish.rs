@@ -34,7 +34,7 @@ fn of(runner: &Runner, mut tape: Tape, logs: Option<Box<RequestLogs>>, end: Time
     tape.finish(loaded, end);
     let losses = runner.losses.sum();
     let mut notes = runner.notes.clone();
-    notes.extend(runner.reasons.iter().map(failed_because));
+    notes.extend(runner.reasons.failed_lines());
     notes.extend(losses.lines());
     notes.extend(runner.search.as_ref().and_then(super::Search::unmet));
     let mut outcome = JobOutcome {
@@ -66,10 +66,4 @@ fn of(runner: &Runner, mut tape: Tape, logs: Option<Box<RequestLogs>>, end: Time
         logs.finish(end, &mut outcome);
     }
     outcome
-}
-
-/// The note on requests that failed for one reason.
-fn failed_because((why, count): (&str, u64)) -> String {
-    let noun = if count == 1 { "request" } else { "requests" };
-    format!("{count} {noun} failed: {why}")
 }
