@@ -6,13 +6,15 @@
 //! Nothing else in this program prints: `println!` and `eprintln!` would panic on errors.
 
 use std::io::{Error, ErrorKind, Write, stderr, stdout};
-use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 /// Whether the reader of the output is gone.
 static LEFT: AtomicBool = AtomicBool::new(false);
 /// The first error of writing to standard output.
 static UNWRITTEN: OnceLock<Error> = OnceLock::new();
+/// Lines on standard error that wait for the end of a line of output; `None` if none is open.
+static HELD: Mutex<Option<Vec<String>>> = Mutex::new(None);
 
 /// Prints text without changes; does nothing if the reader is gone.
 pub fn print(text: &str) {
@@ -48,9 +50,38 @@ pub fn aside(text: &str) {
     let _ = write(stderr().lock(), text);
 }
 
-/// Prints a line on standard error, with the program's name in front.
+/// Prints a line on standard error, with the program's name in front: at once, or when the open
+/// line of output has ended.
 pub fn complain(line: &str) {
-    aside(&format!("seawall: {line}\n"));
+    match &mut *HELD.lock().unwrap_or_else(PoisonError::into_inner) {
+        Some(held) => held.push(line.to_owned()),
+        None => aside(&format!("seawall: {line}\n")),
+    }
+}
+
+/// [`complain`] at once, in the middle of an open line of output.
+pub fn interject(line: &str) {
+    let is_open = HELD.lock().unwrap_or_else(PoisonError::into_inner).is_some();
+    aside(&format!("{}seawall: {line}\n", if is_open { "\n" } else { "" }));
+}
+
+/// A line of output that stays open: what [`complain`] is told follows when this is dropped.
+#[derive(Debug)]
+pub struct OpenLine(());
+
+impl OpenLine {
+    /// From now on a line is open.
+    pub fn begin() -> OpenLine {
+        HELD.lock().unwrap_or_else(PoisonError::into_inner).get_or_insert_default();
+        OpenLine(())
+    }
+}
+
+impl Drop for OpenLine {
+    fn drop(&mut self) {
+        let held = HELD.lock().unwrap_or_else(PoisonError::into_inner).take();
+        held.iter().flatten().for_each(|line| complain(line));
+    }
 }
 
 /// Whether the reader is gone; the program then ends by [`uring::signal::end_by_broken_pipe`].

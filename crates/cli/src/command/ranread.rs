@@ -124,6 +124,7 @@ fn run_once(ask: RunOptions, storage: Storage<'_>, memory: &Memory) -> Result<An
     field.notes().iter().for_each(|note| terminal::complain(&format!("note: {note}")));
     let loads = report::text::count(ask.processes as usize, "process", "processes");
     let (run, mut kept) = field.begin(memory, &loads, &sheet_of(&[], &field, &field.machine()));
+    let line = terminal::OpenLine::begin();
     terminal::print(&ranread::run_begins(ask.processes));
     let mut once = Once { processes: Some(ask.processes), taken: None };
     let (run, played) = course::play(&mut field, &mut once, (run, &mut kept), &stop, true);
@@ -135,14 +136,13 @@ fn run_once(ask: RunOptions, storage: Storage<'_>, memory: &Memory) -> Result<An
     let judged = judged.map(|findings| ranread::as_far_as_sure(findings, unsure.is_none()));
     // A batch that another shell stopped, or that failed, is kept as cut short, without a verdict.
     course::end(run, kept, judged.as_deref().unwrap_or(&[]), unsure.clone(), None);
-    if played.is_err() {
-        terminal::print("\n");
-        field.print_remarks();
+    match once.taken.as_ref().filter(|_| played.is_ok()) {
+        Some((batch, _)) => terminal::print(&ranread::run_ends(batch)),
+        None => terminal::print("\n"),
     }
+    drop(line);
     played?;
     let Some((batch, measured)) = once.taken else { return Ok(Answer::Yes) };
-    terminal::print(&ranread::run_ends(&batch));
-    field.print_remarks();
     field.print_served();
     terminal::complain(&batch::said(&batch, &measured));
     // Another shell may have asked for it.

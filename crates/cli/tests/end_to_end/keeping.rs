@@ -147,6 +147,26 @@ fn a_full_disk_ends_no_run_and_takes_nothing_back() {
     assert_eq!(disk.query("SELECT state FROM runs ORDER BY run")[1]["state"], "ended");
 }
 
+/// What is said of a full disk waits until RanRead's line of dots has ended.
+#[test]
+fn a_full_disk_does_not_break_a_line() {
+    let Some(disk) = Disk::new() else { return };
+    let mut command = seawall(disk.scratch.path());
+    command.args(["ranread", "run", "null:1GiB", "1", "--seconds", "4"]);
+    let mut inside = disk.within(&command);
+    inside.env("XDG_STATE_HOME", disk.scratch.join("state"));
+    let mut running = Running::start(inside);
+    while disk.query("SELECT state FROM runs WHERE run = 1")[0]["state"] != "running" {
+        assert!(running.ended().is_none(), "{:?}", running.seen);
+    }
+    disk.sh("dd if=/dev/zero of=fill bs=4k");
+    let (status, lines) = running.end();
+    assert_eq!(status.code(), Some(0), "{lines:?}");
+    let dots = lines.iter().position(|line| line.starts_with("Waiting for jobs to finish")).expect("it began");
+    assert_eq!(lines[dots].trim_end_matches('.'), "Waiting for jobs to finish", "{lines:?}");
+    assert!(lines[dots..].iter().any(|line| line.contains("not all of the run is kept")), "{lines:?}");
+}
+
 /// On a file system that is mounted for reading only, one line says so and the run is what it is;
 /// the file stays as it was.
 #[test]

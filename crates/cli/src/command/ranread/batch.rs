@@ -47,8 +47,6 @@ pub struct Field<'a> {
     /// Where a server's blocks came from so far.
     served: Option<relation::Served>,
     failed: bool,
-    /// Remarks on batches, to be printed when no output line is open.
-    remarks: Vec<String>,
 }
 
 /// The outcome of a batch.
@@ -87,19 +85,7 @@ impl<'a> Field<'a> {
         let is_real = matches!(storage, Storage::Real) && !aims.iter().all(|aim| matches!(aim, Aim::Nothing { .. }));
         let running = if let Storage::Real = storage { Running::begin()? } else { None };
         let size = is_real.then_some(size);
-        Ok(Field {
-            load,
-            aims,
-            storage,
-            places,
-            size,
-            running,
-            relation,
-            unsure: None,
-            served: None,
-            failed: false,
-            remarks: Vec::new(),
-        })
+        Ok(Field { load, aims, storage, places, size, running, relation, unsure: None, served: None, failed: false })
     }
 
     /// The names of the targets in rows.
@@ -277,15 +263,8 @@ impl<'a> Field<'a> {
             ..RunSettings::default()
         };
         let running = self.running.as_ref();
-        let mut watch = Watching { watched, running, run, start, rows: JobRows::default(), notes: Vec::new() };
-        let finished = engine::job::run(specs, &settings, &mut watch);
-        self.remarks.extend(watch.notes);
-        Ok(Finished::of(finished?))
-    }
-
-    /// Prints the remarks on the batches so far, on lines of their own.
-    pub fn print_remarks(&mut self) {
-        self.remarks.drain(..).for_each(|line| terminal::complain(&line));
+        let mut watch = Watching { watched, running, run, start, rows: JobRows::default() };
+        Ok(Finished::of(engine::job::run(specs, &settings, &mut watch)?))
     }
 
     /// Takes in where a server's blocks came from in a batch.
@@ -305,11 +284,11 @@ impl<'a> Field<'a> {
         self.served.iter().for_each(|served| terminal::complain(&served.said()));
     }
 
-    /// Adds remarks on lost connections, and on each error once.
+    /// Prints remarks on lost connections, and on each error once.
     fn remark_on(&mut self, outcomes: &[JobOutcome]) {
         let mut lost = Losses::default();
         outcomes.iter().for_each(|outcome| lost.absorb(&outcome.losses));
-        self.remarks.extend(lost.lines());
+        lost.lines().iter().for_each(|line| terminal::complain(line));
         let mut errors: Vec<&String> = Vec::new();
         for error in outcomes.iter().filter_map(|outcome| outcome.error.as_ref()) {
             self.failed = true;
@@ -317,7 +296,7 @@ impl<'a> Field<'a> {
                 errors.push(&error.text);
             }
         }
-        self.remarks.extend(errors.into_iter().cloned());
+        errors.into_iter().for_each(|error| terminal::complain(error));
     }
 
     /// What was observed of the machine meanwhile; nothing for a simulated device.
@@ -428,15 +407,13 @@ struct Watching<'w> {
     /// When the batch began in it.
     start: Span,
     rows: JobRows,
-    /// The engine's notes; they are printed later because the line of dots is open.
-    notes: Vec<String>,
 }
 
 impl Watch for Watching<'_> {
     fn laying_out(&mut self, _path: &Path, _bytes: u64) {}
 
     fn note(&mut self, line: &str) {
-        self.notes.push(format!("note: {line}"));
+        terminal::complain(&format!("note: {line}"));
     }
 
     fn progress(&mut self, passed: Span, jobs: &[JobProgress]) {

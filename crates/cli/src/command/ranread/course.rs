@@ -28,8 +28,6 @@ pub struct Batches<'b, 'f, L> {
     pub field: &'b mut Field<'f>,
     pub loads: L,
     pub stop: &'b Stop,
-    /// Whether an output line stays open while a batch runs; remarks are then printed later.
-    pub line_is_open: bool,
     /// Whether to print a dot each second.
     pub dots: bool,
     pub live: Live,
@@ -41,7 +39,8 @@ pub struct Batches<'b, 'f, L> {
     pub played: Span,
 }
 
-/// Plays the batches of `loads`; returns the run, and the error that ended it early, if any.
+/// Plays the batches of `loads`, with a line of output open meanwhile or not; returns the run, and
+/// the error that ended it early, if any.
 pub fn play<L: Loads>(
     field: &mut Field<'_>,
     loads: &mut L,
@@ -53,8 +52,7 @@ pub fn play<L: Loads>(
     let live = Live::on(Stream::Err, field.is_simulated(), &run.identity.title);
     // Dots are for output that is read later; at a terminal they would disturb the live view.
     let dots = line_is_open && !(live.is_shown() && stdout().is_terminal());
-    let mut batches =
-        Batches { field, loads, stop, line_is_open, dots, live, kept, clock, processes: 0, played: Span::ZERO };
+    let mut batches = Batches { field, loads, stop, dots, live, kept, clock, processes: 0, played: Span::ZERO };
     engine::play(&mut batches, run)
 }
 
@@ -73,11 +71,7 @@ impl<L: Loads> Scene for Batches<'_, '_, &mut L> {
     fn play(&mut self, start: Time, run: &mut Run) -> Result<bool> {
         let begun = self.now().since(start);
         let watched = Watched { stop: self.stop, dots: self.dots, live: &mut self.live, kept: self.kept };
-        let played = self.field.play(self.processes, begun, run, watched);
-        if !self.line_is_open {
-            self.field.print_remarks();
-        }
-        let (batch, measured) = played?;
+        let (batch, measured) = self.field.play(self.processes, begun, run, watched)?;
         self.played = run.points.last().map_or(Span::ZERO, |point| point.end);
         let whole = !self.stop.is_asked() && batch.done() > 0 && batch.state() == ranread::ProcessState::Whole;
         self.loads.took(&batch, measured);

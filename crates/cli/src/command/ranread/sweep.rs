@@ -31,7 +31,6 @@ pub fn run(ask: SweepOptions, storage: Storage<'_>, memory: &Memory) -> Result<A
     let mut climb = Climb { sweep: Sweep::new(plan.clone()), load: None };
     terminal::line(ranread::sweep_heads());
     let (run, played) = course::play(&mut field, &mut climb, (run, &mut kept), &stop, false);
-    field.print_remarks();
     field.print_served();
     if played.is_err() || run.identity.state != State::Ended {
         course::end(run, kept, &[], None, None);
