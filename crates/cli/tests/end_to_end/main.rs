@@ -86,4 +86,5 @@ mod statistics;
 mod threads;
 mod tiers;
 mod tls;
+mod unanswered;
 mod walks;

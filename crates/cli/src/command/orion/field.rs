@@ -84,6 +84,7 @@ impl<'a> Field<'a> {
                 let so_far =
                     |outcomes| MeasuredPoint::of(spot, start, roles.iter().copied().zip(outcomes).collect(), counted);
                 engine::job::run(&specs, &settings, &mut Played { watching, so_far, rows: JobRows::default() })?
+                watching.stop.let_insist();
             }
             Storage::Simulated(device) => {
                 let simulation = Simulation::of(&specs)?;
@@ -184,6 +185,15 @@ impl<F: Fn(Vec<JobOutcome>) -> MeasuredPoint> Watch for Played<'_, F> {
     }
 
     fn wants_stop(&mut self) -> bool {
+    fn waiting(&mut self, line: &str) {
+        self.watching.live.clear();
+        terminal::complain(line);
+    }
+
+    fn wants_end(&mut self) -> bool {
+        self.watching.stop.is_insisted_on()
+    }
+
         self.watching.stop.is_asked()
     }
 }

@@ -262,6 +262,7 @@ impl<'a> Field<'a> {
             even_in_use: self.load.even_in_use.clone(),
             ..RunSettings::default()
         };
+        watched.stop.let_insist();
         let running = self.running.as_ref();
         let mut watch = Watching { watched, running, run, start, rows: JobRows::default() };
         Ok(Finished::of(engine::job::run(specs, &settings, &mut watch)?))
@@ -437,6 +438,17 @@ impl Watch for Watching<'_> {
     fn wants_stop(&mut self) -> bool {
         self.watched.stop.is_asked() || self.running.is_some_and(Running::is_stopped)
     }
+    fn waiting(&mut self, line: &str) {
+        self.watched.live.clear();
+        terminal::interject(line);
+    }
+
+    fn wants_end(&mut self) -> bool {
+        // After a stop by another shell the first Ctrl-C is the second stop.
+        let stop = self.watched.stop;
+        stop.is_insisted_on() || stop.is_asked() && self.running.is_some_and(Running::is_stopped)
+    }
+
 }
 
 /// The figures that the classic lines do not have, in one line.
