@@ -7,7 +7,7 @@ mod open;
 mod pipe;
 
 pub use check::{Checked, check, check_device};
-pub use device::{Ask, Device, Filler, fill_devices, wipe_edges};
+pub use device::{Ask, Device, Filler, fill_devices, spare_filled, wipe_edges};
 pub use fill::{Filling, fill, only_writer};
 pub use open::{Found, find, find_above, note};
 pub use pipe::Pipe;

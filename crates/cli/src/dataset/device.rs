@@ -25,6 +25,30 @@ pub struct Device {
     pub size: u64,
 }
 
+/// Fails if a place, or one that it joins, was filled for a ramp, unless `consent` covers it.
+/// [`Permit`] lets data go that this program made, so it does not know of this.
+///
+/// # Errors
+/// It was filled, or cannot be read.
+pub fn spare_filled(place: &Place, consent: &Consent) -> Result<()> {
+    if consent.covers(place) {
+        return Ok(());
+    }
+    for member in place.members()?.iter().filter(|member| !matches!(member, Place::Nothing(_))) {
+        let mut pipe = Pipe::reading(member)?;
+        if pipe.size() < BLOCK {
+            continue;
+        }
+        let head = pipe.bytes(0, BLOCK).map_err(|fault| anyhow!("{member}: {}", words(fault)))?;
+        if ramp::is_block(&head) || !matches!(Label::read(&head), Ok(None)) {
+            bail!(
+                "{member}: holds data of seawall dgen for a ramp; --destroy-data={member} overwrites it all the same"
+            );
+        }
+    }
+    Ok(())
+}
+
 /// Options of a fill.
 #[derive(Clone, Debug, Default)]
 pub struct Ask {

@@ -50,6 +50,30 @@ fn export_of(scratch: &Scratch, ending: &str) -> String {
     std::fs::read_to_string(scratch.join(&name.expect("it was exported"))).unwrap()
 }
 
+/// Data that dgen made for a ramp is not written without consent, neither here nor by Orion.
+#[test]
+fn data_for_a_ramp_is_not_written() {
+    let Some(device) = crate::loop_device::LoopDevice::new(64) else { return };
+    let (scratch, name) = (Scratch::new(), device.name());
+    succeed(seawall(scratch.path()).args(["dgen", "--quiet", "--pctfull", "50", "--device", &name]));
+    let refusal =
+        format!("seawall: {name}: holds data of seawall dgen for a ramp; --destroy-data={name} overwrites it");
+    let both = format!("concat:{name},null:1GiB");
+    for target in [&name, &both] {
+        let refused = ranread(&scratch, &["run", target, "1", "8", "--write"]);
+        assert!(refused.code == Some(2) && refused.err.contains(&refusal), "{refused:?}");
+    }
+    std::fs::write(scratch.join("t.lun"), &name).unwrap();
+    let point = "orion -run advanced -testname t -matrix point -num_small 1 -num_large 0 -duration 1 -write 50";
+    let refused = run(seawall(scratch.path()).args(point.split(' ')));
+    assert!(refused.code == Some(2) && refused.err.contains(&refusal), "{refused:?}");
+    assert!(succeed(seawall(scratch.path()).args(["dgen", "--verify", "--device", &name])).contains(" 0 wrong"));
+    for words in [&["--read-percent", "100"][..], &["--write", "--destroy-data", &name]] {
+        let read = ranread(&scratch, &[&["run", &name, "1", "8"][..], words].concat());
+        assert!(read.out.contains("Random read background jobs finished."), "{words:?}: {read:?}");
+    }
+}
+
 /// Setup prints the original's text, with advice beside it; blocks have headers; it refuses an
 /// existing database, and purge removes it.
 #[test]

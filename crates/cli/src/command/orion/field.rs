@@ -5,7 +5,7 @@ use crate::classic::{Counters, aim};
 use crate::interrupt::Stop;
 use crate::live::{JobRows, Live};
 use crate::memory::Kept;
-use crate::terminal;
+use crate::{dataset, terminal};
 use anyhow::{Context as _, Result, bail};
 use array::VirtualClock;
 use block::{Bytes, Span};
@@ -55,6 +55,7 @@ impl<'a> Field<'a> {
         let consent = Consent::new(&settings.destroy, &settings.even_in_use);
         for volume in self.volumes.iter().filter(|_| writes) {
             let place = Place::parse(&volume.name).map_err(said)?;
+            dataset::spare_filled(&place, &consent)?;
             Permit::ask(&place, Intent::Write(&consent)).map_err(said)?;
         }
         Ok(())
@@ -83,8 +84,8 @@ impl<'a> Field<'a> {
                 };
                 let so_far =
                     |outcomes| MeasuredPoint::of(spot, start, roles.iter().copied().zip(outcomes).collect(), counted);
-                engine::job::run(&specs, &settings, &mut Played { watching, so_far, rows: JobRows::default() })?
                 watching.stop.let_insist();
+                engine::job::run(&specs, &settings, &mut Played { watching, so_far, rows: JobRows::default() })?
             }
             Storage::Simulated(device) => {
                 let simulation = Simulation::of(&specs)?;
@@ -184,7 +185,6 @@ impl<F: Fn(Vec<JobOutcome>) -> MeasuredPoint> Watch for Played<'_, F> {
         self.watching.kept.so_far(run);
     }
 
-    fn wants_stop(&mut self) -> bool {
     fn waiting(&mut self, line: &str) {
         self.watching.live.clear();
         terminal::complain(line);
@@ -194,6 +194,7 @@ impl<F: Fn(Vec<JobOutcome>) -> MeasuredPoint> Watch for Played<'_, F> {
         self.watching.stop.is_insisted_on()
     }
 
+    fn wants_stop(&mut self) -> bool {
         self.watching.stop.is_asked()
     }
 }

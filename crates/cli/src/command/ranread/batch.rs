@@ -8,7 +8,7 @@ use crate::interrupt::Stop;
 use crate::live::{JobRows, Live};
 use crate::memory::{self, Kept, Memory};
 use crate::play::now_unix_ms;
-use crate::{date, machine, terminal};
+use crate::{dataset, date, machine, terminal};
 use ::database::{Looked, Relation};
 use anyhow::{Result, bail};
 use array::VirtualClock;
@@ -23,7 +23,7 @@ use stats::run::{Identity, Run};
 use stats::{Direction, Track};
 use stats::{Machine, run};
 use std::path::Path;
-use storage::Place;
+use storage::{Consent, Place};
 use workload::job::JobSpec;
 
 /// Default number of requests of a process, and the default on flash.
@@ -72,7 +72,7 @@ impl<'a> Field<'a> {
                 Storage::Simulated(_) => (Aim::Simulated { name: target.clone(), size: SIMULATED }, SIMULATED, false),
                 Storage::Real => match &relation {
                     Some(relation) => (Aim::Relation { name: relation.postgres().name() }, relation.size(), false),
-                    None => real(target)?,
+                    None => real(target, &load)?,
                 },
             };
             places.push(place(&found, target, bytes));
@@ -346,14 +346,17 @@ fn of_relation(load: &Load) -> Result<Option<Relation>> {
     relation::open(target).map(Some)
 }
 
-/// A target of this machine, its size, and whether it is on flash.
-fn real(target: &str) -> Result<(Aim, Bytes, bool)> {
+/// A target of this machine that `load` may have, its size, and whether it is on flash.
+fn real(target: &str, load: &Load) -> Result<(Aim, Bytes, bool)> {
     if !is_special(target) {
         let (manifest, path) = database::find(target)?;
         let on_flash = on_flash(&path);
         return Ok((Aim::Database { path: path.display().to_string() }, Bytes(manifest.bytes), on_flash));
     }
     let found = aim(target)?;
+    if load.read_percent < 100 {
+        dataset::spare_filled(&found.place, &Consent::new(&load.destroy, &load.even_in_use))?;
+    }
     let aim = match found.place {
         Place::Nbd { uri, .. } | Place::Nfs { uri, .. } => Aim::Export { uri },
         Place::Nothing(size) => Aim::Nothing { size },
