@@ -42,7 +42,7 @@ impl Watch {
                 self.announced = self.live.state.phase;
                 self.announce();
             }
-            for line in lines(REPORT_COLUMNS, &self.live.state) {
+            for line in lines(&self.live.state) {
                 terminal::line(&line);
             }
             let _ = stdout().flush();

@@ -103,18 +103,16 @@ pub fn painted_frame(width: usize, state: &LiveState, paint: Paint) -> Vec<Strin
     lines.into_iter().map(|line| line.finish(width, paint)).collect()
 }
 
-/// The newest second, one line for each workload, no longer than `width`. Lines are self-contained,
-/// for logs and pipes: ` 0:19  server1 vol1    5,000 IOPS   20.5 MB/s    819 ms  p99    963
-/// ceiling (IOPS)`. A missed floor has a line of its own below.
-pub fn lines(width: usize, state: &LiveState) -> Vec<String> {
+/// The newest second, one line for each workload. Lines are self-contained, for logs and pipes, and
+/// nothing is cut: ` 0:19  server1 vol1    5,000 IOPS   20.5 MB/s    819 ms  p99    963  ceiling
+/// (IOPS)`. A missed floor has a line of its own below.
+pub fn lines(state: &LiveState) -> Vec<String> {
     let when = format!("{:>5}  ", text::clock(state.elapsed));
     let names: Vec<String> = state.workloads.iter().map(|w| label(w).replace("  ", " ")).collect();
-    // Figures and cause take 57 columns; the rest of the line is for the name.
-    let most = width.saturating_sub(57 + when.len()).max(8);
-    let name_width = names.iter().map(|name| text::width(name)).max().unwrap_or(0).min(most);
+    let name_width = names.iter().map(|name| text::width(name)).max().unwrap_or(0);
     let mut lines = Vec::new();
     for (workload, name) in state.workloads.iter().zip(&names) {
-        let start = format!("{when}{:<name_width$}", text::fit(name, name_width));
+        let start = format!("{when}{name:<name_width$}");
         let Some(last) = workload.recent.back() else {
             lines.push(format!("{start}  starting"));
             continue;
@@ -124,9 +122,9 @@ pub fn lines(width: usize, state: &LiveState) -> Vec<String> {
         let [mean, p99] = [mean, relation::p99(last)].map(text::millis_or_dash);
         let held = text::printable(&workload.held);
         let line = format!("{start}{rates} {mean:>6} ms p99 {p99:>6}  {held}");
-        lines.push(text::fit(line.trim_end(), width));
+        lines.push(line.trim_end().to_owned());
         let below = failed(last).map(|failed| format!("{failed} in this second")).into_iter().chain(missed(last));
-        lines.extend(below.map(|words| text::fit(&format!("{}{words}", " ".repeat(when.len() + 2)), width)));
+        lines.extend(below.map(|words| format!("{}{words}", " ".repeat(when.len() + 2))));
     }
     lines
 }

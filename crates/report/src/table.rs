@@ -115,9 +115,13 @@ fn phase(lines: &mut Lines, recording: &Recording, index: usize, ceilings: &[Cei
     for workload in &recording.workloads {
         let Some(tally) = workload.tallies.get(index) else { continue };
         let name = text::printable(&format!("{}  {}", workload.name, relation::volume_of(workload)));
-        // A name that does not fit has a line of its own.
+        // A name that does not fit has lines of its own.
         if text::width(&name) > NAME_WIDTH - 2 {
-            lines.push(format!("  {}", text::fit(&name, COLUMNS - 2)));
+            let own = match text::width(&name) <= COLUMNS - 2 {
+                true => vec![name],
+                false => wrapped(&name, COLUMNS - 2),
+            };
+            own.iter().for_each(|line| lines.push(format!("  {line}")));
             lines.push(row("", &cells(tally)));
         } else {
             lines.push(row(&name, &cells(tally)));

@@ -33,7 +33,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         println!(
             "\n{}\n\n{}",
             live::painted_frame(width, &state, Paint::Ansi).join("\n"),
-            live::lines(width, &state).join("\n")
+            live::lines(&state).join("\n")
         );
     }
     println!("\nwritten to {}", dir.display());

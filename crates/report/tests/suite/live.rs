@@ -25,13 +25,13 @@ fn a_frame_of_50_columns() {
 
 #[test]
 fn plain_lines() {
-    assert_snapshot!(lines(80, &after(12)).join("\n"));
+    assert_snapshot!(lines(&after(12)).join("\n"));
 }
 
 #[test]
 fn before_the_first_second() {
     let state = after(0);
-    assert_snapshot!(format!("{}\n\n{}", frame(80, &state).join("\n"), lines(80, &state).join("\n")));
+    assert_snapshot!(format!("{}\n\n{}", frame(80, &state).join("\n"), lines(&state).join("\n")));
 }
 
 #[test]
@@ -43,18 +43,31 @@ fn no_frame_is_wider_than_asked() {
     state.workloads[2].held = "ceiling a-volume-with-a-long-name".into();
     state.advice = vec!["the floors ask for 90000 IOPS together, and the most that was seen is 95000".repeat(2)];
     for width in 0..140 {
-        for line in frame(width, &state).into_iter().chain(lines(width, &state)) {
+        for line in frame(width, &state) {
             assert!(line.chars().count() <= width, "{width}: {line}");
         }
     }
     assert!(frame(80, &state).iter().any(|line| line.contains("12 operations failed")));
-    for lines in [frame(80, &state), lines(80, &state)] {
+    for lines in [frame(80, &state), lines(&state)] {
         assert!(
             lines.iter().any(|line| line.ends_with("floor missed: needs 1234 requests at the server at all times")),
             "{lines:?}"
         );
     }
     assert!(frame(80, &state).concat().contains("the floors ask for 90000 IOPS"));
+}
+
+/// Lines for logs have no width: names and causes are whole, and columns stay aligned.
+#[test]
+fn plain_lines_are_not_cut() {
+    let mut state = after(28);
+    state.workloads[0].name = "a workload with a name that is much too long for a line of 80".into();
+    state.workloads[2].held = "ceiling of the policy group a-group-with-a-name-of-its-own (IOPS)".into();
+    let lines = lines(&state);
+    assert!(lines[0].contains(&format!("{} vol1", state.workloads[0].name)), "{lines:?}");
+    assert!(lines[2].ends_with(&format!("  {}", state.workloads[2].held)), "{lines:?}");
+    let columns: Vec<_> = lines.iter().map(|line| line.find(" IOPS ")).collect();
+    assert!(columns[0].is_some() && columns.iter().all(|at| *at == columns[0]), "{lines:?}");
 }
 
 #[test]
@@ -64,9 +77,9 @@ fn plain_forms_have_no_escape_sequences_whatever_the_names() {
         text.push_str("\u{1b}[2J\n");
     }
     state.workloads[0].name = "\u{1b}[31mred\n".into();
-    let plain = frame(80, &state).concat() + &lines(80, &state).concat();
+    let plain = frame(80, &state).concat() + &lines(&state).concat();
     assert!(!plain.contains(char::is_control), "{plain:?}");
-    assert_eq!(lines(80, &state).len(), 3);
+    assert_eq!(lines(&state).len(), 3);
     assert!(painted_frame(80, &state, Paint::Ansi).concat().contains("\u{1b}[1m"));
 }
 

@@ -22,6 +22,17 @@ fn no_line_is_wider_than_80_columns() {
     }
 }
 
+/// A name goes on in another line where it is wider than the table.
+#[test]
+fn a_long_name_is_whole() {
+    let mut recording = awkward();
+    let name: Vec<String> = (0..12).map(|number| format!("part-number-{number}")).collect();
+    recording.workloads[0].name = name.join(" ");
+    let table = table::render(&recording, Paint::Plain);
+    assert!(name.iter().all(|part| table.contains(part.as_str())), "{table}");
+    assert!(table.lines().all(|line| line.chars().count() <= 80), "{table}");
+}
+
 #[test]
 fn colour_adds_nothing_but_escape_sequences() {
     let recording = noisy_neighbour::recording();
