@@ -22,7 +22,7 @@ use block::{Span, Time};
 use engine::{Managed, Scene, WorkloadSecond};
 use oltp::{Beside, BesideArm, Ledger, Turn, beside_page, beside_run, beside_table, beside_verdicts};
 use report::Page;
-use report::text::thousands;
+use report::text::{count, thousands};
 use stage::Rehearsed;
 use stats::Machine;
 use stats::run::{self, Identity, Point, Run, RunActor, RunPlace};
@@ -162,7 +162,8 @@ fn play(plan: &DatabasePlan, options: &Options, testbed: &mut dyn Testbed) -> Re
     let run = begun(plan, beside_run(run, &testbed.database(), plan.database.users));
     let mut kept = memory.begin(run.clone());
     let (arms, window) = (plan.plan.phases.len(), plan.database.window);
-    say(options, &format!("{arms} arms by turns, {} rounds, {window} each …", plan.database.rounds));
+    let rounds = count(plan.database.rounds as usize, "round", "rounds");
+    say(options, &format!("{} by turns, {rounds}, {window} each …", count(arms, "arm", "arms")));
     kept.begins();
     let beside = empty(plan);
     let say_it = &mut |line: &str| say(options, line);

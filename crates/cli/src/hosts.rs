@@ -131,10 +131,8 @@ fn play(plan: &HostsPlan, options: &Options, testbed: &mut dyn Testbed) -> Resul
     };
     let run = whole::begun(plan, run);
     let mut kept = memory.begin(run.clone());
-    say(
-        options,
-        &format!("with floors and without, in turns: {} runs of {} on each host …", plan.runs, plan.run_length),
-    );
+    let runs = report::text::count(plan.runs as usize, "run", "runs");
+    say(options, &format!("with floors and without, in turns: {runs} of {} on each host …", plan.run_length));
     kept.begins();
     let none = || vec![Vec::new(); plan.hosts.len()];
     let mut ramping = Ramping {

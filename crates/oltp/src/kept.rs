@@ -93,7 +93,7 @@ impl StoredCounts {
 /// Adds a point whose window began at `start` of the run.
 pub fn add_point(run: &mut Run, start: Span, ledger: &Ledger, figures: &Figures, seen: &Evidence, limiter: &Limiter) {
     let (point, users) = (run.points.len() as u32, figures.users);
-    let name = if users == 1 { "1 user".to_owned() } else { format!("{users} users") };
+    let name = report::text::count(users as usize, "user", "users");
     let end = start + figures.window;
     run.points.push(Point { name, about: "order entry".into(), start, end, ..Point::default() });
     run.add_tape(&ledger.tape, Taped { point, actor: 0, start, measured: figures.window });

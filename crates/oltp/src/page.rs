@@ -10,7 +10,7 @@ use report::chart::Stretch;
 use report::section::{
     Fact, Facts, Group, Host, HostFigures, Knee, KneeRun, Notes, Series, Table, TableCell, TableRow, Tables, Tone,
 };
-use report::text::{millis, thousands};
+use report::text::{count, millis, thousands};
 use report::{Page, host_figures};
 use stats::run::HostRecord;
 
@@ -38,8 +38,8 @@ pub fn page(
         "".into()
     };
     page.about = format!(
-        "{} users: {:.1} transactions a second, {minute}{} ms on average.",
-        figures.users,
+        "{}: {:.1} transactions a second, {minute}{} ms on average.",
+        count(figures.users as usize, "user", "users"),
         figures.avg_tps,
         millis(figures.response)
     );

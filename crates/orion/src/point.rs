@@ -3,6 +3,7 @@
 use crate::jobs::JobRole;
 use crate::ladder::LoadPoint;
 use block::Span;
+use report::text;
 use stats::Histogram;
 use stats::job::{DiskUse, JobOutcome};
 use stats::{Direction, Track};
@@ -96,7 +97,9 @@ impl MeasuredPoint {
     pub fn trouble(&self) -> Option<String> {
         let of = |outcome: &JobOutcome| {
             let error = outcome.error.as_ref().map(|error| error.text.clone());
-            let failed = (outcome.errors.total() > 0).then(|| format!("{} requests failed", outcome.errors.total()));
+            let failed = outcome.errors.total();
+            let failed =
+                (failed > 0).then(|| format!("{} failed", text::count(failed as usize, "request", "requests")));
             let stopped = outcome.interrupted.then(|| "stopped before its end".to_owned());
             error.or(failed).or(stopped)
         };

@@ -5,6 +5,7 @@
 use crate::settings::Constants;
 use crate::summary::RampRow;
 use block::Span;
+use report::text::{count, thousands};
 use serde::Deserialize;
 use stats::{Measured, Outcome};
 
@@ -138,7 +139,11 @@ impl Figure {
         // A percentile needs at least one value beyond it.
         let reads = |span: Span, least: u64| match row.reads >= least {
             true => Ok(span.as_millis_f64()),
-            false => Err(format!("{} reads are too few, it takes {least}", row.reads)),
+            false => Err(format!(
+                "{} too few, it takes {}",
+                count(row.reads as usize, "read is", "reads are"),
+                thousands(least)
+            )),
         };
         match self {
             Figure::LongestWriteCycle => cycles(row.longest_cycle.as_secs_f64()),
@@ -267,7 +272,10 @@ impl Criteria {
 /// would have done.
 fn load(row: &RampRow) -> Judgement {
     let (missed, percent, most) = (row.reads_missed, 100.0 * row.never_made(), 100.0 * Criteria::NEVER_MADE_MOST);
-    let figures = format!("{missed} reads ({percent:.1} %) were due and never made");
+    let figures = match missed {
+        1 => format!("1 read ({percent:.1} %) was due and never made"),
+        missed => format!("{missed} reads ({percent:.1} %) were due and never made"),
+    };
     let (outcome, because) = if row.never_made() <= Criteria::NEVER_MADE_MOST {
         (Outcome::Pass, format!("{figures}, at most {most} %"))
     } else if row.storage_held {
@@ -383,7 +391,14 @@ mod tests {
         let row = RampRow { cycles: 1, reads: 9_999, ..RampRow::default() };
         let (outcome, judgements) = Criteria::preset("read-percentile").unwrap().judge(&row, &USUAL());
         assert_eq!(outcome, Outcome::CannotSay);
-        assert_eq!(judgements[4].because, "read-p9999: 9999 reads are too few, it takes 10000");
+        assert_eq!(judgements[4].because, "read-p9999: 9,999 reads are too few, it takes 10,000");
+        let one = RampRow { reads: 1, reads_missed: 1, ..row.clone() };
+        let judgements = Criteria::preset("read-percentile").unwrap().judge(&one, &USUAL()).1;
+        let says = |text: &str| judgements.iter().any(|judgement| judgement.because.contains(text));
+        assert!(
+            says("1 read is too few, it takes 100") && says("1 read (50.0 %) was due and never made"),
+            "{judgements:?}"
+        );
         let slow = RampRow { read_mean: Span::from_micros(2_001), ..RampRow { reads: 10_000, ..row } };
         assert_eq!(Criteria::preset("read-percentile").unwrap().judge(&slow, &USUAL()).0, Outcome::Fail);
     }

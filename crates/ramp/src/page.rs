@@ -11,6 +11,7 @@ use report::section::{
     Charts, Curve, CycleChart, CycleParts, CycleRun, Cycles, Figure, Group, PercentileChart, Percentiles, RunVerdict,
     Table, TableCell, Tables, Tone, curve,
 };
+use report::text;
 use stats::Tape;
 
 /// Maximum number of points of a line over time: a longer ramp shows the mean of several seconds,
@@ -42,11 +43,12 @@ pub fn page(settings: &RampSettings, rows: &[RampRow], runs: &[RampOutcome]) -> 
 fn verdict(rows: &[RampRow]) -> RunVerdict {
     let count = |outcome: stats::Outcome| rows.iter().filter(|row| row.verdict == outcome.to_string()).count();
     let [failed, open, passed] = [stats::Outcome::Fail, stats::Outcome::CannotSay, stats::Outcome::Pass].map(count);
+    let runs = text::count(rows.len(), "run", "runs");
     let (outcome, sentence) = match (failed, open, passed) {
         (0, 0, 0) => (None, "No run was judged yet".into()),
         (0, 0, _) => (Some(stats::Outcome::Pass), format!("All runs passed: {passed}")),
-        (0, ..) => (Some(stats::Outcome::CannotSay), format!("Of {open} of {} runs nothing can be said", rows.len())),
-        _ => (Some(stats::Outcome::Fail), format!("{failed} of {} runs failed", rows.len())),
+        (0, ..) => (Some(stats::Outcome::CannotSay), format!("Of {open} of {runs} nothing can be said")),
+        _ => (Some(stats::Outcome::Fail), format!("{failed} of {runs} failed")),
     };
     RunVerdict { outcome, sentence, ..RunVerdict::default() }
 }
@@ -178,7 +180,8 @@ fn over_time(rows: &[RampRow], runs: &[RampOutcome]) -> Charts {
     let (journal, most_journal) = steps("journal", 2, |second| second.journal as f64);
     let y = Axis::from_zero(most_reads.max(most_writes).max(most_journal)).unit("blocks/s");
     let mut chart = Chart::new("Reads and bursts over time", Axis::seconds(seconds.len() as f64), y);
-    chart.description = format!("Over {} seconds of {} runs, one after the other.", seconds.len(), runs.len());
+    let (length, number) = (text::count(seconds.len(), "second", "seconds"), text::count(runs.len(), "run", "runs"));
+    chart.description = format!("Over {length} of {number}, one after the other.");
     let mut end = 0.0;
     for (row, run) in rows.iter().zip(&of_runs) {
         let (from, about) = (end, format!("asked for {} IOPS", row.target));
@@ -206,12 +209,12 @@ fn table(rows: &[RampRow]) -> Tables {
     ];
     let cells = |row: &RampRow| {
         let tone = if row.verdict == "fail" { Tone::Bad } else { Tone::Plain };
-        let mut cells: Vec<TableCell> = vec![
-            row.target.to_string().into(),
-            format!("{:.0}", row.read_iops.trunc()).into(),
         let known = |figure: Option<f64>| figure.map_or("–".to_owned(), |figure| format!("{figure:.2}"));
         let cycle = |length: Span| known(row.of_cycles(length).map(Span::as_secs_f64));
         let read = |latency: Span| known(row.of_reads(latency).map(Span::as_millis_f64));
+        let mut cells: Vec<TableCell> = vec![
+            row.target.to_string().into(),
+            format!("{:.0}", row.read_iops.trunc()).into(),
             format!("{:.0}", row.write_iops.trunc()).into(),
             cycle(row.longest_wij).into(),
             cycle(row.longest_cycle).into(),
@@ -263,10 +266,10 @@ mod tests {
         let row = |run, iops, cycle_s, verdict: &str| RampRow {
             run,
             read_iops: iops,
+            reads: 9,
             cycles: 22,
             longest_cycle: Span::from_secs(cycle_s),
             verdict: verdict.into(),
-            reads: 9,
             ..RampRow::default()
         };
         let rows = [row(0, 82_500.0, 40, "pass"), row(1, 150_000.0, 73, "fail")];

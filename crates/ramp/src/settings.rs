@@ -3,6 +3,7 @@
 
 use crate::ladder::{Ladder, RampLoad};
 use block::{Bytes, Span};
+use report::text::count;
 
 /// The placement of targets between the ends.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -210,8 +211,14 @@ impl RampSettings {
         let usual_run = Span::from_secs(1800);
         note(self.runtime < usual_run, format!("runs of {} instead of 30 minutes", self.runtime));
         note(now.read_percent != usual.read_percent, format!("{} % reads instead of 75 %", now.read_percent));
-        note(now.writers != usual.writers, format!("{} writers instead of 8", now.writers));
-        note(now.readers != usual.readers, format!("{} readers instead of 128", now.readers));
+        note(
+            now.writers != usual.writers,
+            format!("{} instead of 8", count(now.writers as usize, "writer", "writers")),
+        );
+        note(
+            now.readers != usual.readers,
+            format!("{} instead of 128", count(now.readers as usize, "reader", "readers")),
+        );
         note(now.journal != usual.journal, format!("a transaction journal of {}/s beside the cycles", now.journal));
         note(now.wij_write != usual.wij_write, format!("journal writes of {} instead of 256 KiB", now.wij_write));
         found

@@ -60,7 +60,7 @@ pub fn begun(load: &Load, places: Vec<RunPlace>, sheet: &[(String, String)]) -> 
 
 /// The point of the next batch, with this many processes.
 pub fn point(run: &Run, processes: u32) -> Point {
-    let load = if processes == 1 { "1 process".to_owned() } else { format!("{processes} processes") };
+    let load = report::text::count(processes as usize, "process", "processes");
     let about = format!("{load} at once, each at depth 1");
     let before = run.points.iter().filter(|point| point.about == about).count();
     let name = if before == 0 { load } else { format!("{load}, batch {}", before + 1) };

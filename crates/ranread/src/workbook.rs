@@ -99,7 +99,7 @@ fn row(load: &[&Batch]) -> Vec<SheetValue> {
 
 fn effort(load: &[&Batch]) -> String {
     match load[0].any().effort {
-        Effort::Iterations(iterations) => format!("{} iterations", text::thousands(iterations)),
+        Effort::Iterations(iterations) => text::count(iterations as usize, "iteration", "iterations"),
         Effort::Seconds(seconds) => format!("{seconds} s"),
     }
 }

@@ -7,7 +7,7 @@ use crate::{Answer, interrupt, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::Bytes;
 use ramp::{Dataset, Recipe};
-use report::text::wrap;
+use report::text::{count, wrap};
 use std::ffi::OsString;
 use std::ops::RangeInclusive;
 use std::os::unix::fs::MetadataExt as _;
@@ -205,10 +205,10 @@ impl Dgen {
         let room = dataset::room(folder)?;
         let Recipe { seed, compress_percent, duplicate_percent } = dataset.recipe;
         Ok(format!(
-            "{}: {written} written by {} jobs, {:.3} % of {} in use; seed {seed}, {compress_percent} % compressible, \
+            "{}: {written} written by {}, {:.3} % of {} in use; seed {seed}, {compress_percent} % compressible, \
              {duplicate_percent} % duplicates",
             folder.display(),
-            dataset.jobs,
+            count(dataset.jobs as usize, "job", "jobs"),
             100.0 * (room.total - room.free) as f64 / room.total as f64,
             Bytes(room.total),
         ))
@@ -281,12 +281,13 @@ impl Dgen {
         bar.clear();
         let Checked { blocks, rewritten, wrong, missing, .. } = checked;
         if stop.is_asked() {
-            bail!("stopped after {blocks} blocks, {wrong} of them wrong");
+            bail!("stopped after {}, {wrong} of them wrong", count(blocks as usize, "block", "blocks"));
         }
         checked.first.iter().for_each(|line| terminal::line(line));
         let missing_too = if missing == 0 { String::new() } else { format!(", {missing} missing") };
         terminal::line(&format!(
-            "{blocks} blocks read, {rewritten} written by cycles since, {wrong} wrong{missing_too}"
+            "{} read, {rewritten} written by cycles since, {wrong} wrong{missing_too}",
+            count(blocks as usize, "block", "blocks")
         ));
         if found.as_ref().is_some_and(|found| found.noted.is_empty()) {
             terminal::complain("note: no filling has ended here yet, so blocks that are missing are not seen");

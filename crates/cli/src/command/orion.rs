@@ -131,7 +131,8 @@ fn close(test: &Test, points: &[MeasuredPoint], stopped: bool) -> Result<Answer>
     let verdicts = test.verdicts(points);
     if stopped {
         let whole = points.iter().filter(|point| point.is_whole()).count();
-        bail!("stopped before the end; the files have the {whole} points that were measured");
+        let whole = report::text::count(whole, "point that was measured", "points that were measured");
+        bail!("stopped before the end; the files have the {whole}");
     }
     if let Some(trouble) = points.iter().find_map(MeasuredPoint::trouble) {
         bail!("{trouble}; the files have what was measured before");

@@ -13,6 +13,7 @@ use block::{Bytes, Span, Time};
 use engine::Scene;
 use ramp::{Accounting, Criteria, Outcome, RampInvocation, RampLoad, RampRow, RampSettings, RunOutcome, RunSetup};
 use report::Page;
+use report::text::count;
 use stats::run::{Point, Run, State};
 use std::os::unix::process::CommandExt as _;
 use std::path::{Path, PathBuf};
@@ -334,7 +335,7 @@ fn ended(outputs: &Outputs, verdict: &str, worst: Option<Outcome>, kept: Option<
 fn verdict(rows: &[RampRow], worst: Option<Outcome>) -> String {
     let (runs, passed) = (rows.len(), rows.iter().filter(|row| row.verdict == "pass").count());
     let verdict = worst.map_or("cannot say".into(), |worst| worst.to_string());
-    format!("{verdict}, {passed} of {runs} runs passed")
+    format!("{verdict}, {passed} of {} passed", count(runs, "run", "runs"))
 }
 
 /// The ramp before its first run, as a kept run.
@@ -401,13 +402,14 @@ fn remarks(row: &RampRow) -> Vec<String> {
     // More missing reads are in the verdict.
     if row.reads_missed > 0 && row.never_made() <= Criteria::NEVER_MADE_MOST {
         found.push(format!(
-            "{} reads were due and never made: storage or this host could not keep up",
-            row.reads_missed
+            "{} due and never made: storage or this host could not keep up",
+            count(row.reads_missed as usize, "read was", "reads were")
         ));
     }
     if row.overruns > 0 {
-        let (overruns, missed) = (row.overruns, row.cycles_missed);
-        found.push(format!("{overruns} cycles were not over when the next was due; {missed} found no room in the run"));
+        let overruns = count(row.overruns as usize, "cycle was", "cycles were");
+        let missed = row.cycles_missed;
+        found.push(format!("{overruns} not over when the next was due; {missed} found no room in the run"));
     }
     if let (Some(rate), Some(sync)) = (row.journal_mb_s, row.journal_sync_p99) {
         found.push(format!("transaction journal: {rate:.2} MB/s, sync p99 {} ms", four(sync.as_millis_f64())));
@@ -461,7 +463,7 @@ fn length(settings: &RampSettings) -> String {
     // The warm-up is a nanosecond longer than a cycle.
     let said = |span: Span| Span::from_millis(span.as_nanos() / 1_000_000).spoken();
     let runs = settings.ladder.runs;
-    let runs = format!("{runs} {} of {}", if runs == 1 { "run" } else { "runs" }, said(settings.runtime));
+    let runs = format!("{} of {}", count(runs as usize, "run", "runs"), said(settings.runtime));
     let warm_up = format!(" and a warm-up of {}", said(settings.warm_up_length()));
     let warm_up = if settings.warm_up { &warm_up } else { "" };
     format!("{runs}{warm_up}, {} in all; a number without a unit at --runtime is minutes", said(settings.total()))

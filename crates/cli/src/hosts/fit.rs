@@ -68,7 +68,8 @@ pub(super) fn fit(plan: &HostsPlan, testbed: &mut dyn Testbed, say: &mut dyn FnM
             );
         }
     }
-    bail!("cannot say: in {TRIES} bursts the storage was busy for long enough only {} times", measured.len())
+    let times = report::text::count(measured.len(), "time", "times");
+    bail!("cannot say: in {TRIES} bursts the storage was busy for long enough only {times}")
 }
 
 /// The usual rate of the storage, from bursts of which none came near the previous one.

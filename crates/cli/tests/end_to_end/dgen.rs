@@ -210,7 +210,7 @@ fn a_device_is_filled_goes_on_and_finds_damage() {
     let verified = device(scratch.path(), "--device a --verify");
     assert_eq!(
         (verified.code, verified.out.as_str()),
-        (Some(0), "4095 blocks read, 0 written by cycles since, 0 wrong\n")
+        (Some(0), "4,095 blocks read, 0 written by cycles since, 0 wrong\n")
     );
     assert_eq!(device(scratch.path(), "--device a --pctfull 90").code, Some(0));
     let other = device(scratch.path(), "--device a --seed 2");
@@ -342,7 +342,7 @@ fn exports_are_filled_and_checked() {
     assert_eq!(made.code, Some(0), "{}", made.err);
     // 95 % of 8192 blocks are 7782, the label is one of them.
     let verified = device(scratch.path(), &format!("--device {} --verify", server.tcp_uri(LUN)));
-    assert!(verified.out.contains("7781 blocks read, 0 written by cycles since, 0 wrong"), "{}", verified.err);
+    assert!(verified.out.contains("7,781 blocks read, 0 written by cycles since, 0 wrong"), "{}", verified.err);
     let none = device(scratch.path(), &format!("--device {}", server.uri("nobody")));
     assert!(none.code == Some(2) && none.err.contains("nobody"), "{}", none.err);
 }

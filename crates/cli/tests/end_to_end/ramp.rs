@@ -322,8 +322,8 @@ fn the_verdict_is_told_after_the_end() {
         let told = stands();
         assert_eq!(told.code, Some(code), "{}{}", told.out, told.err);
         match code {
-            0 => assert_eq!(told.out, "over, verdict pass, 1 of 1 runs passed\n"),
-            1 => assert_eq!(told.out, "over, verdict fail, 0 of 1 runs passed\n"),
+            0 => assert_eq!(told.out, "over, verdict pass, 1 of 1 run passed\n"),
+            1 => assert_eq!(told.out, "over, verdict fail, 0 of 1 run passed\n"),
             _ => assert!(told.err.contains("the ramp is over: cannot say: a run saw too little"), "{}", told.err),
         }
     }

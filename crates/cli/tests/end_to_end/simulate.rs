@@ -482,7 +482,7 @@ fn a_ramp_in_virtual_time_gives_the_same_rows_and_a_verdict() {
     assert_eq!(rows[0][1].lines().count(), 22 + 1);
     let slow = ramp("disk", "slow");
     assert_eq!(slow.code, Some(1), "{slow:?}");
-    assert!(slow.out.contains("verdict   fail, 0 of 1 runs passed"), "{}", slow.out);
+    assert!(slow.out.contains("verdict   fail, 0 of 1 run passed"), "{}", slow.out);
     let line = "simulate ramp --page-cache --wijfile w --miniops 1 --maxiops 2";
     let refused = run(seawall(scratch.path()).args(line.split_whitespace()));
     assert_eq!(refused.code, Some(2), "{refused:?}");

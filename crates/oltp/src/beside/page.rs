@@ -6,7 +6,7 @@ use super::{Beside, BesideArm, Turn};
 use report::Page;
 use report::chart::{Axis, Chart, Column, LevelKind, Look, Mark, Stretch, Threshold};
 use report::section::{Charts, Figure, Group, Notes, RunVerdict, Table, TableRow, Tables};
-use report::text::{millis, thousands};
+use report::text::{count, millis, thousands};
 use stats::Median;
 use workload::plan::GoalKind;
 
@@ -73,9 +73,9 @@ fn transactions(beside: &Beside) -> Charts {
     Charts {
         heading: "Transactions a minute".into(),
         lead: format!(
-            "What users of the database had: {} users, each with its next transaction when one has ended. Columns are medians \
+            "What users of the database had: {}, each with its next transaction when one has ended. Columns are medians \
              of rounds, lines on them their intervals{}.",
-            beside.users,
+            count(beside.users as usize, "user", "users"),
             bound.map_or(String::new(), |(_, says)| format!("; the dashed line is {says}"))
         ),
         figures: vec![Figure::of(chart)],

@@ -1,7 +1,7 @@
 //! The results of the goals.
 
 use super::Beside;
-use report::text::thousands;
+use report::text::{count, thousands};
 use stats::{Median, Outcome, Verdict};
 use workload::plan::{Goal, GoalKind};
 
@@ -37,10 +37,7 @@ fn unsaid(beside: &Beside, goal: &Goal) -> Option<String> {
     let Some(ratio) = ratio.filter(|_| !beside.cut_short) else { return Some("it was ended early".into()) };
     let rounds = beside.arms[goal.arm].turns.len();
     if !ratio.is_known() {
-        return Some(format!(
-            "{} is too few: five are the least that say something",
-            report::text::count(rounds, "round", "rounds")
-        ));
+        return Some(format!("{} is too few: five are the least that say something", count(rounds, "round", "rounds")));
     }
     let failed: u64 = [goal.arm, goal.baseline]
         .iter()
@@ -48,7 +45,7 @@ fn unsaid(beside: &Beside, goal: &Goal) -> Option<String> {
         .map(|turn| turn.failed)
         .sum();
     if failed > 0 {
-        return Some(format!("{} transactions failed", thousands(failed)));
+        return Some(format!("{} failed", count(failed as usize, "transaction", "transactions")));
     }
     let baseline = &beside.arms[goal.baseline];
     let tpm = || baseline.turns.iter().flatten().map(|turn| turn.tpm);

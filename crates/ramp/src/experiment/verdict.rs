@@ -4,6 +4,7 @@
 
 use super::{Arm, Busy, Experiment, HostRows, Window, WindowError};
 use block::Span;
+use report::text::count;
 use stats::Outcome;
 
 /// A question and its result.
@@ -33,7 +34,7 @@ pub fn experiment_verdict(experiment: &Experiment) -> (Outcome, Vec<Answered>) {
     answers.push(answered("without floors a protected run passes the limit", missed(experiment, without)));
     if experiment.cut_short {
         let played: usize = experiment.arms.iter().flat_map(|arm| &arm.hosts).map(|host| host.rows.len()).sum();
-        let because = format!("it was ended early, after {played} runs of all hosts together");
+        let because = format!("it was ended early, after {} of all hosts together", count(played, "run", "runs"));
         answers.push(answered("every run was played", (Outcome::CannotSay, because)));
     }
     let unsaid = answers.iter().any(|answer| answer.outcome == Outcome::CannotSay);

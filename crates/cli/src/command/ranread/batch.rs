@@ -438,9 +438,6 @@ impl Watch for Watching<'_> {
         self.watched.kept.so_far(run);
     }
 
-    fn wants_stop(&mut self) -> bool {
-        self.watched.stop.is_asked() || self.running.is_some_and(Running::is_stopped)
-    }
     fn waiting(&mut self, line: &str) {
         self.watched.live.clear();
         terminal::interject(line);
@@ -452,6 +449,9 @@ impl Watch for Watching<'_> {
         stop.is_insisted_on() || stop.is_asked() && self.running.is_some_and(Running::is_stopped)
     }
 
+    fn wants_stop(&mut self) -> bool {
+        self.watched.stop.is_asked() || self.running.is_some_and(Running::is_stopped)
+    }
 }
 
 /// The figures that the classic lines do not have, in one line.
@@ -465,8 +465,8 @@ pub fn said(batch: &Batch, measured: &Measured) -> String {
     let cached = measured.evidence.cached().filter(|cached| *cached >= 0.1);
     let cached = cached.map_or(String::new(), |cached| format!("; {:.0} % of it came from {cache}", cached * 100.0));
     format!(
-        "{} requests, p50 {} ms, p99 {}, p99.9 {}, max {}; {} IOPS by the clock{cached}",
-        text::thousands(batch.done()),
+        "{}, p50 {} ms, p99 {}, p99.9 {}, max {}; {} IOPS by the clock{cached}",
+        text::count(batch.done() as usize, "request", "requests"),
         ms(0.5),
         ms(0.99),
         ms(0.999),
