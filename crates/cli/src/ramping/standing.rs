@@ -228,7 +228,7 @@ fn cycle_line(constants: &Constants, load: &RampLoad, progress: &Progress) -> St
     if is_writing {
         let done = load.burst.saturating_sub(progress.blocks_left) * BAR / load.burst.max(1);
         let (done, left) = ("#".repeat(done as usize), "-".repeat((BAR - done) as usize));
-        line += &format!(" [{done}{left}] {} left", text::count(progress.blocks_left as usize, "block", "blocks"));
+        line += &format!(" [{done}{left}] {} blocks left", progress.blocks_left);
     }
     let limit = constants.cycle_limit();
     let left = limit.as_secs_f64() - progress.cycle.as_secs_f64();
