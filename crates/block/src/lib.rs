@@ -12,6 +12,7 @@
 //! `now`.
 
 mod buf;
+mod count;
 mod date;
 mod drive;
 mod rate;
@@ -20,6 +21,7 @@ mod target;
 mod time;
 
 pub use buf::Buf;
+pub use count::{count, thousands};
 pub use date::{date, moment};
 pub use drive::{Actor, Wait, drive};
 pub use rate::{Bytes, BytesPerSecond, Iops, ParseBytesError, ParseRateError};

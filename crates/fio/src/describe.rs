@@ -5,7 +5,7 @@ use crate::invocation::Invocation;
 use crate::job::{Job, STANDARD_INPUT};
 use crate::options::{Blocks, Directions, Engine, Options};
 use crate::trace::{Action, ReplayOptions};
-use block::{Bytes, Span};
+use block::{Bytes, Span, count};
 use stats::{Direction, PerDirection};
 use workload::job::{Amount, Distribution, Hash, WriteSync};
 
@@ -368,7 +368,7 @@ fn ending(options: &Options, amount: Option<Amount>) -> String {
     if let Some(most) = ending.requests {
         let is_repeated = ending.loops > 1 || (ending.time_based && ending.runtime.is_some());
         let each = if is_repeated { " a pass" } else { "" };
-        phrases.push(format!("at most {}{each}", if most == 1 { "1 request".into() } else { requests(most) }));
+        phrases.push(format!("at most {}{each}", count(most as usize, "request", "requests")));
     }
     if ending.loops > 1 {
         let anew = if options.target.layout.renew { ", on new files each time" } else { "" };

@@ -4,20 +4,8 @@
 //! neither move the cursor nor break a line.
 
 use block::Span;
+pub use block::{count, thousands};
 use stats::{Counts, Histogram, Machine, Scale};
-
-/// A whole number with thousands separators: `1,234,567`.
-pub fn thousands(number: u64) -> String {
-    let digits = number.to_string();
-    let mut out = String::with_capacity(digits.len() + digits.len() / 3);
-    for (i, digit) in digits.chars().enumerate() {
-        if i > 0 && (digits.len() - i).is_multiple_of(3) {
-            out.push(',');
-        }
-        out.push(digit);
-    }
-    out
-}
 
 /// A rate of operations as a whole number with thousands separators; below ten with one decimal,
 /// because rounding would change it by up to a twentieth: `12,346`, `10`, `3.4`, `0`.
@@ -145,11 +133,6 @@ pub fn wrap(text: &str, columns: usize) -> Vec<String> {
         lines.last_mut().expect("starts with one").push_str(word);
     }
     lines.into_iter().map(|line| line.replace(NO_BREAK, " ")).collect()
-}
-
-/// A count with its noun, `one` for a count of one and `many` otherwise: `1 run`, `2 runs`.
-pub fn count(number: usize, one: &str, many: &str) -> String {
-    format!("{} {}", thousands(number as u64), if number == 1 { one } else { many })
 }
 
 /// A share from 0 to 1 as a percentage, rounded to one digit; `100.0` only if it is all.

@@ -32,7 +32,9 @@ use crate::connections::{Carrier as _, Connections, RETRY};
 use crate::inbox;
 use crate::pending::{Pending, fail};
 use crate::search::Search;
-use block::{Bytes, Completion, Fault, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup};
+use block::{
+    Bytes, Completion, Fault, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup, count,
+};
 use connect::Found;
 use link::{Asked, Event, Link};
 use promises::Promises;
@@ -243,8 +245,9 @@ impl NfsTarget {
 /// Why a flush failed that found writes lost.
 fn forgotten(lost: u64) -> String {
     format!(
-        "the server restarted (it has another write verifier), and may have lost {lost} writes that it had answered \
-         and that no flush had covered"
+        "the server restarted (it has another write verifier), and may have lost {} that it had answered \
+         and that no flush had covered",
+        count(lost as usize, "write", "writes")
     )
 }
 

@@ -389,6 +389,6 @@ fn a_lost_connection_is_told_and_no_read_is_missing() {
     assert!(ended.err.contains("800 requests, p50 "), "{ended:?}");
     let told = |line: &&str| line.contains("connections lost: 1, made again: 1, away for ");
     assert_eq!(ended.err.lines().filter(told).count(), 1, "{ended:?}");
-    assert!(ended.err.contains("under way then: 1 reads"), "{ended:?}");
-    assert!(ended.err.contains("sent again: 1 reads"), "{ended:?}");
+    assert!(ended.err.contains("under way then: 1 read"), "{ended:?}");
+    assert!(ended.err.contains("sent again: 1 read"), "{ended:?}");
 }

@@ -10,7 +10,7 @@
 
 use super::board::{Board, Outstanding};
 use super::stage::Watch;
-use block::{Span, Time};
+use block::{Span, Time, count};
 
 /// How long the last requests of a job may take before it is said.
 pub(crate) const GRACE: Span = Span::from_secs(2);
@@ -52,8 +52,8 @@ impl Patience {
 }
 
 fn words(Outstanding { requests, since }: Outstanding, now: Time, advice: &str) -> String {
-    let (noun, seconds) = (if requests == 1 { "request" } else { "requests" }, now.since(since).as_secs_f64());
-    format!("{requests} {noun} outstanding for {seconds:.0} s; waiting for the storage ({advice})")
+    let (requests, seconds) = (count(requests as usize, "request", "requests"), now.since(since).as_secs_f64());
+    format!("{requests} outstanding for {seconds:.0} s; waiting for the storage ({advice})")
 }
 
 #[cfg(test)]

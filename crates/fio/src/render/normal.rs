@@ -95,8 +95,7 @@ impl Report<'_> {
                 text.push_str("...\n");
             }
         }
-        let s = if jobs.len() == 1 { "" } else { "s" };
-        text + &format!("{VERSION}\nStarting {} thread{s}\n", jobs.len())
+        text + &format!("{VERSION}\nStarting {}\n", block::count(jobs.len(), "thread", "threads"))
     }
 }
 

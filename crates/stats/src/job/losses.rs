@@ -1,7 +1,7 @@
 //! Lost connections to a server: what was outstanding, and what became of it.
 
 use super::Reasons;
-use block::{OpKind, Span};
+use block::{OpKind, Span, count};
 use std::sync::Arc;
 
 /// Losses of a job's connections. Nothing is silent: each request that was outstanding counts by
@@ -38,15 +38,15 @@ pub struct Losses {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct KindCounts([u64; KINDS.len()]);
 
-/// All kinds with their plural, in the order of [`KindCounts`].
-const KINDS: [(OpKind, &str); 7] = [
-    (OpKind::Read, "reads"),
-    (OpKind::Write, "writes"),
-    (OpKind::Flush, "flushes"),
-    (OpKind::Trim, "trims"),
-    (OpKind::Zero, "zeroes"),
-    (OpKind::Cache, "caches"),
-    (OpKind::Status, "status queries"),
+/// All kinds with their singular and plural, in the order of [`KindCounts`].
+const KINDS: [(OpKind, &str, &str); 7] = [
+    (OpKind::Read, "read", "reads"),
+    (OpKind::Write, "write", "writes"),
+    (OpKind::Flush, "flush", "flushes"),
+    (OpKind::Trim, "trim", "trims"),
+    (OpKind::Zero, "zero", "zeroes"),
+    (OpKind::Cache, "cache", "caches"),
+    (OpKind::Status, "status query", "status queries"),
 ];
 
 impl KindCounts {
@@ -67,7 +67,7 @@ impl KindCounts {
 
     /// The kinds with a count above zero: plural and count.
     pub fn occurred(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        KINDS.iter().zip(self.0).filter(|&(_, count)| count > 0).map(|(&(_, name), count)| (name, count))
+        KINDS.iter().zip(self.0).filter(|&(_, count)| count > 0).map(|(&(.., name), count)| (name, count))
     }
 
     fn add(&mut self, other: &KindCounts) {
@@ -75,13 +75,14 @@ impl KindCounts {
     }
 
     fn words(&self) -> String {
-        let each: Vec<String> = self.occurred().map(|(name, count)| format!("{count} {name}")).collect();
+        let each = KINDS.iter().zip(self.0).filter(|&(_, number)| number > 0);
+        let each: Vec<String> = each.map(|(&(_, one, many), number)| count(number as usize, one, many)).collect();
         if each.is_empty() { "nothing".into() } else { each.join(", ") }
     }
 }
 
 fn place(kind: OpKind) -> usize {
-    KINDS.iter().position(|&(known, _)| known == kind).expect("every kind is listed")
+    KINDS.iter().position(|&(known, ..)| known == kind).expect("every kind is listed")
 }
 
 impl Losses {
@@ -116,7 +117,11 @@ impl Losses {
         let mut lines = Vec::new();
         if lost > 0 {
             lines.push(format!("connections lost: {lost}, made again: {regained}, away for {away} in all"));
-            lines.extend(self.why.iter().map(|(why, count)| format!("lost {count} times because {why}")));
+            lines.extend(
+                self.why
+                    .iter()
+                    .map(|(why, number)| format!("lost {} because {why}", count(number as usize, "time", "times"))),
+            );
             lines.push(format!("under way then: {}", self.under_way.words()));
         }
         if self.unsent > 0 {
@@ -156,10 +161,10 @@ mod tests {
         losses.not_flushed = 3;
         let expected = [
             "connections lost: 1, made again: 1, away for 250 ms in all",
-            "lost 1 times because the server closed the connection",
-            "under way then: 2 reads, 1 writes, 1 flushes",
+            "lost 1 time because the server closed the connection",
+            "under way then: 2 reads, 1 write, 1 flush",
             "sent again: 2 reads",
-            "failed, took effect or not: 1 writes, 1 flushes",
+            "failed, took effect or not: 1 write, 1 flush",
             "answered but not flushed when the server was lost: 3",
         ];
         assert_eq!(losses.lines(), expected);

@@ -2,7 +2,7 @@
 
 use super::{Phase, Plan, Workload};
 use crate::spec::{Arrival, Pattern, Spacing, Spec};
-use block::Span;
+use block::{Span, count};
 
 pub(super) fn describe(plan: &Plan) -> Vec<String> {
     let mut lines = vec![headline(plan)];
@@ -24,8 +24,8 @@ pub(super) fn describe(plan: &Plan) -> Vec<String> {
 
 fn headline(plan: &Plan) -> String {
     let whole: Span = plan.phases.iter().map(|phase| plan.length(phase)).sum();
-    let phases = plural(plan.phases.len() as u64, "phase");
-    let workloads = plural(plan.workloads.len() as u64, "workload");
+    let phases = count(plan.phases.len(), "phase", "phases");
+    let workloads = count(plan.workloads.len(), "workload", "workloads");
     format!("{}: {workloads}, {phases}, {} in all, seed {}", plan.title, long(whole), plan.seed)
 }
 
@@ -58,9 +58,9 @@ fn load(spec: &Spec) -> String {
     };
     let mut text = format!("{} {pattern}, {} % reads", blocks(spec), spec.read_percent);
     if let Some(writes) = spec.flush_every {
-        text += &format!(", a flush every {}", plural(writes.into(), "write"));
+        text += &format!(", a flush every {}", count(writes as usize, "write", "writes"));
     }
-    let connections = plural(u64::from(spec.connections), "connection");
+    let connections = count(spec.connections as usize, "connection", "connections");
     text += &match spec.arrival {
         Arrival::Closed { depth } => {
             let pace = spec.pace.map_or(String::new(), |pace| format!(", at most {} requests/s each", pace.0));
@@ -103,8 +103,4 @@ fn long(span: Span) -> String {
     let said: Vec<_> =
         parts.iter().filter(|(count, _)| *count > 0).map(|(count, unit)| format!("{count} {unit}")).collect();
     if said.is_empty() { "0 s".into() } else { said.join(" ") }
-}
-
-fn plural(count: u64, noun: &str) -> String {
-    format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }

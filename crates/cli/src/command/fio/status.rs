@@ -12,7 +12,7 @@ use super::{recording, remark, reports::Reports};
 use crate::interrupt::Stop;
 use crate::live::{JobRows, Live, Stream};
 use crate::terminal;
-use block::{Bytes, Span};
+use block::{Bytes, Span, count};
 use engine::job::{JobProgress, Watch};
 use fio::{Eta, Flags};
 use stats::job::JobOutcome;
@@ -190,9 +190,8 @@ impl<'r, 'i> Status<'r, 'i> {
             self.recent.remove(0);
         }
         self.last = (passed, sum);
-        let s = if jobs.len() == 1 { "" } else { "s" };
         Parts {
-            jobs: format!("{} job{s}", jobs.len()),
+            jobs: count(jobs.len(), "job", "jobs"),
             running: format!(" ({running} running)"),
             bars: sparkline(&self.recent),
             rates: if said.is_empty() { "nothing yet".to_owned() } else { said.join(", ") },
