@@ -121,7 +121,7 @@ fn title(recordings: &[&Recording]) -> String {
 
 fn facts(recording: &Recording) -> String {
     let (origin, machine) = (&recording.origin, &recording.machine);
-    let length = format!("{} s", text::seconds(relation::end_of(recording)));
+    let length = text::length(relation::end_of(recording));
     let phases = text::count(recording.phases.len(), "phase", "phases");
     let facts = [text::date(origin.started_unix_ms), machine.host.clone(), machine.backend.clone(), phases, length];
     facts.into_iter().filter(|fact| !fact.is_empty()).collect::<Vec<_>>().join(" · ")
@@ -173,7 +173,7 @@ fn over_time(runs: &[Run<'_>], scales: &Scales) -> Charts {
 
 /// Throughput over time of the runs where it is known; `None` if there are none.
 fn throughput(runs: &[Run<'_>], scales: &Scales) -> Option<Charts> {
-    let caption = "MB/s, reads and writes together; a megabyte is 1,000,000 bytes.";
+    let caption = "MB/s, reads, writes and trims together; a megabyte is 1,000,000 bytes.";
     let figure =
         |run: &Run<'_>| Figure::of(figures::throughput(run.recording, scales)).headed(&run.name).captioned(caption);
     let has_bytes = |run: &&Run<'_>| {
@@ -286,7 +286,7 @@ fn cycles(runs: &[Run<'_>]) -> Cycles {
 fn phases(run: &Run<'_>) -> Phases {
     let line = |phase: &Phase| PhaseLine {
         name: phase.name.clone(),
-        when: format!("{}–{} s", text::seconds(phase.start), text::seconds(phase.end)),
+        when: text::stretch(phase.start, phase.end),
         about: phase.about.clone(),
         commands: phase.commands.clone(),
     };

@@ -48,9 +48,16 @@ pub fn megabytes_or_dash(counts: &Counts, bytes_per_second: f64) -> String {
     if counts.has_bytes() { megabytes(bytes_per_second) } else { "–".into() }
 }
 
-/// A duration in milliseconds without its unit, as [`significant`] prints it.
+/// A duration in milliseconds without its unit, as [`significant`] prints it; below ten
+/// microseconds with two digits, or with one of a few nanoseconds: `0.0042`, `0.00015`, `0.00004`.
 pub fn millis(span: Span) -> String {
-    significant(span.as_millis_f64())
+    let millis = span.as_millis_f64();
+    match span.as_nanos() {
+        1..10 => format!("{millis:.6}"),
+        10..995 => format!("{millis:.5}"),
+        995..9_950 => format!("{millis:.4}"),
+        _ => significant(millis),
+    }
 }
 
 /// [`millis`], or a dash if the duration is not known.
@@ -77,6 +84,25 @@ pub fn seconds(span: Span) -> String {
         thousands(tenths / 10)
     } else {
         format!("{}.{}", thousands(tenths / 10), tenths % 10)
+    }
+}
+
+/// A length of time with its unit: as [`seconds`], or if it is shorter than a second in one that
+/// suits it: `8 s`, `8.5 s`, `2.98 ms`.
+pub fn length(span: Span) -> String {
+    if Span::ZERO < span && span < Span::SECOND { span.to_string() } else { format!("{} s", seconds(span)) }
+}
+
+/// From where to where in a run: `0–8 s`, `0–2.98 ms`; if seconds do not tell the two apart, how
+/// long and from when: `3.12 ms from 2.98 ms on`.
+pub fn stretch(from: Span, to: Span) -> String {
+    let (first, last) = (seconds(from), seconds(to));
+    if from == Span::ZERO {
+        format!("0–{}", length(to))
+    } else if to >= Span::SECOND && first != last {
+        format!("{first}–{last} s")
+    } else {
+        format!("{} from {} on", length(to.saturating_sub(from)), length(from))
     }
 }
 
@@ -207,6 +233,23 @@ mod tests {
     fn durations_print_as_on_a_clock() {
         assert_eq!([7, 754, 3723].map(|s| clock(Span::from_secs(s))), ["0:07", "12:34", "1:02:03"]);
         assert_eq!([8000, 8500, 8549, 999_960].map(|ms| seconds(Span::from_millis(ms))), ["8", "8.5", "8.5", "1,000"]);
+    }
+
+    /// A run of milliseconds has a length, and a median of 150 ns is not 0.
+    #[test]
+    fn short_times_are_told_too() {
+        let ns = Span::from_nanos;
+        assert_eq!(
+            [0, 4, 40, 150, 994, 995, 1_449, 9_949, 9_950].map(|n| millis(ns(n))),
+            ["0", "0.000004", "0.00004", "0.00015", "0.00099", "0.0010", "0.0014", "0.0099", "0.010"]
+        );
+        let told = [0, 870, 2_980_000, 999_000_000, 1_000_000_000, 8_500_000_000].map(|n| length(ns(n)));
+        assert_eq!(told, ["0 s", "870 ns", "2.98 ms", "999 ms", "1 s", "8.5 s"]);
+        let stretches = [(0, 0), (0, 8_000), (8_000, 16_000), (0, 3), (3, 6), (3_000, 3_006), (800, 1_600)];
+        let told = stretches.map(|(from, to)| stretch(Span::from_millis(from), Span::from_millis(to)));
+        let wanted =
+            ["0–0 s", "0–8 s", "8–16 s", "0–3.00 ms", "3.00 ms from 3.00 ms on", "6.00 ms from 3 s on", "0.8–1.6 s"];
+        assert_eq!(told, wanted);
     }
 
     #[test]

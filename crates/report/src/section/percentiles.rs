@@ -2,6 +2,7 @@
 
 use super::{Charts, Figure};
 use crate::chart::{Axis, Chart, Look, Mark};
+use block::Span;
 use stats::Histogram;
 
 /// A section of percentile charts, all with the same axes.
@@ -98,7 +99,7 @@ impl Percentiles {
 fn describe(chart: &PercentileChart) -> String {
     let at = |curve: &Curve, percent: f64| {
         let found = curve.points.iter().find(|point| point.0 >= percent).or(curve.points.last())?;
-        Some(crate::text::significant(found.1))
+        Some(crate::text::millis(Span::from_secs_f64(found.1 / 1e3)))
     };
     let of = |curve: &Curve| {
         Some(format!("{}: median {} ms, 99 % within {} ms.", curve.name, at(curve, 50.0)?, at(curve, 99.0)?))
@@ -109,7 +110,6 @@ fn describe(chart: &PercentileChart) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use block::Span;
 
     /// 990 values of 1 ms and 10 of 100 ms: 99 % are at 1 ms, and the curve ends at 99.9 %, the
     /// last percentile with a value above it.

@@ -7,7 +7,9 @@ use crate::memory::Memory;
 use crate::terminal;
 use crate::watch::{REPORT_COLUMNS, paint};
 use anyhow::{Result, bail};
+use block::Span;
 use report::text;
+use stats::Histogram;
 use stats::run::{Cell, Class, Kind, Point, Run, State};
 
 /// Show one run: its figures, verdicts and notes
@@ -125,12 +127,15 @@ fn shown(number: i64, run: &Run) -> String {
 
 /// The name of a point and its length, of which less may be measured, as where it settles first.
 fn heading(run: &Run, number: u32, point: &Point) -> String {
-    let (name, length) = (text::printable(&point.name), point.length().as_secs_f64());
-    let measured = run.cells.iter().filter(|cell| cell.point == number).map(|cell| cell.measured.as_secs_f64());
-    let measured = measured.fold(0.0, f64::max);
-    let of_it = if measured < 0.98 * length { format!(", {measured:.1} s of it measured") } else { String::new() };
+    let (name, length) = (text::printable(&point.name), point.length());
+    let measured = run.cells.iter().filter(|cell| cell.point == number).map(|cell| cell.measured);
+    let measured = measured.max().unwrap_or_default();
+    let of_it = match measured.as_secs_f64() < 0.98 * length.as_secs_f64() {
+        true => format!(", {} of it measured", text::length(measured)),
+        false => String::new(),
+    };
     let incomplete = run.incomplete(number).map_or(String::new(), |why| format!(" (incomplete: {why})"));
-    format!("{name}, {length:.1} s{of_it}{}", text::printable(&incomplete))
+    format!("{name}, {}{of_it}{}", text::length(length), text::printable(&incomplete))
 }
 
 fn line(run: &Run, cell: &Cell) -> String {
@@ -140,16 +145,21 @@ fn line(run: &Run, cell: &Cell) -> String {
         |figure: Option<f64>, digits: usize| figure.map_or("-".to_owned(), |figure| format!("{figure:.digits$}"));
     let rate = |count: f64| (seconds > 0.0).then_some(count / seconds);
     let response = cell.latency(Kind::Response);
-    let ms = |of: f64| known(response.map(|_| of), 3);
+    // Three decimals, or more where they would be zeroes.
+    let ms = |time: Span| match time < Span::from_micros(10) {
+        true => text::millis(time),
+        false => format!("{:.3}", time.as_millis_f64()),
+    };
+    let ms = |of: &dyn Fn(&Histogram) -> Span| response.map_or("-".to_owned(), |times| ms(of(times)));
     format!(
         "{:<20} {:<7} {:>8} {:>8} {:>8} {:>8} {:>8} {:>6}",
         text::fit(&text::printable(actor), 20),
         text::fit(cell.class.name(), 7),
         rate(cell.ops as f64).map_or("-".to_owned(), rounded),
         known(cell.bytes.and_then(|bytes| rate(bytes as f64 / 1e6)), 1),
-        ms(response.map_or(0.0, |times| times.mean().as_millis_f64())),
-        ms(response.map_or(0.0, |times| times.quantile(0.99).as_millis_f64())),
-        ms(response.map_or(0.0, |times| times.max().as_millis_f64())),
+        ms(&Histogram::mean),
+        ms(&|times| times.quantile(0.99)),
+        ms(&Histogram::max),
         cell.failed.map_or("-".to_owned(), |failed| failed.to_string()),
     )
 }
@@ -165,7 +175,6 @@ fn punctual(cell: &Cell) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use block::Span;
     use stats::run::{Event, RunActor};
 
     /// Two jobs of reads on a schedule: the remarks on each follow its line.
@@ -192,11 +201,25 @@ mod tests {
         let point = Point { name: "small 1, large 0".into(), end: Span::from_secs(10), ..Point::default() };
         let cells = [(0, 1), (1, 10)].map(|(point, s)| Cell::new(point, 0, Class::ALL, Span::from_secs(s)));
         let mut run = Run { cells: cells.into(), ..Run::default() };
-        assert_eq!(heading(&run, 0, &point), "small 1, large 0, 10.0 s, 1.0 s of it measured");
-        assert_eq!(heading(&run, 1, &point), "small 1, large 0, 10.0 s");
+        assert_eq!(heading(&run, 0, &point), "small 1, large 0, 10 s, 1 s of it measured");
+        assert_eq!(heading(&run, 1, &point), "small 1, large 0, 10 s");
         let (kind, name) = (Event::INCOMPLETE.into(), "stopped before its end".into());
         run.events.push(Event { point: Some(1), actor: None, at: Span::ZERO, kind, name, number: None });
-        assert_eq!(heading(&run, 1, &point), "small 1, large 0, 10.0 s (incomplete: stopped before its end)");
+        assert_eq!(heading(&run, 1, &point), "small 1, large 0, 10 s (incomplete: stopped before its end)");
+    }
+
+    /// A run of 3 ms whose requests took 150 ns has neither 0 s nor 0 ms.
+    #[test]
+    fn what_is_short_is_not_nothing() {
+        let mut times = Histogram::new();
+        times.record(Span::from_nanos(150));
+        let end = Span::from_millis(3);
+        let cell = Cell { ops: 1, ..Cell::new(0, 0, Class::ALL, end) }.with(Kind::Response, &times);
+        let run = Run { cells: vec![cell], ..Run::default() };
+        assert_eq!(heading(&run, 0, &Point { name: "run".into(), end, ..Point::default() }), "run, 3.00 ms");
+        let told = line(&run, &run.cells[0]);
+        let told: Vec<&str> = told.split_whitespace().skip(3).take(3).collect();
+        assert_eq!(told, ["0.00015"; 3]);
     }
 
     /// 9 transactions in 20 s are 0.450 a second and not 0.
