@@ -245,7 +245,7 @@ impl JobRows {
             let counts = match direction {
                 Direction::Read => Counts { reads: ops, read_bytes: bytes, ..Counts::default() },
                 Direction::Write => Counts { writes: ops, write_bytes: bytes, ..Counts::default() },
-                Direction::Trim => Counts { other: ops, ..Counts::default() },
+                Direction::Trim => Counts { other: ops, other_bytes: bytes, ..Counts::default() },
             };
             let name = direction.name();
             let at = state.workloads.iter().position(|row| row.name == name).unwrap_or_else(|| {

@@ -65,6 +65,7 @@ impl<'r> Cells<'r> {
             read_bytes: self.number()?,
             write_bytes: self.number()?,
             faults: self.number()?,
+            ..Counts::default()
         })
     }
 

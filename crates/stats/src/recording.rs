@@ -138,6 +138,8 @@ pub struct Counts {
     pub read_bytes: u64,
     /// Bytes written.
     pub write_bytes: u64,
+    /// Bytes of everything else.
+    pub other_bytes: u64,
     /// Failed operations.
     pub faults: u64,
 }
@@ -150,7 +152,7 @@ impl Counts {
 
     /// All bytes.
     pub fn bytes(&self) -> u64 {
-        self.read_bytes + self.write_bytes
+        self.read_bytes + self.write_bytes + self.other_bytes
     }
 
     /// Whether the number of bytes is known, or there were no operations. It is not known for

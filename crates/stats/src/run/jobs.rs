@@ -94,10 +94,10 @@ mod tests {
     use crate::{Ended, Punctuality, Tape};
     use block::Time;
 
-    fn job(ops: u64) -> JobOutcome {
+    fn job(class: usize, ops: u64) -> JobOutcome {
         let mut tape = Tape::default();
         for n in 1..=ops {
-            let (class, end, gate) = (Tape::READ, Time::ZERO + Span::from_millis(n), Span::ZERO);
+            let (end, gate) = (Time::ZERO + Span::from_millis(n), Span::ZERO);
             let due = end - Span::from_micros(100);
             tape.ended(&Ended { class, due, made: due, handed: due, end, gate, bytes: 4096 });
         }
@@ -107,11 +107,11 @@ mod tests {
 
     #[test]
     fn each_stage_is_a_point_and_each_job_an_actor() {
-        let mut open = job(10);
+        let mut open = job(Tape::READ, 10);
         open.tape.punctuality = Punctuality { scheduled: true, never_sent: 16, ..Punctuality::default() };
         open.errors.count(job::ErrorKind::Verify, None);
         let mut run = Run::default();
-        for (number, outcome) in [job(10), open].into_iter().enumerate() {
+        for (number, outcome) in [job(Tape::READ, 10), open].into_iter().enumerate() {
             run.actors.push(RunActor::default());
             run.points.push(Point::stage(number, 2));
             run.add_stage(number as u32, &[outcome]);
@@ -127,5 +127,18 @@ mod tests {
             (tally.counts.reads, tally.response.count(), tally.response.mean()),
             (10, 10, Span::from_micros(100))
         );
+    }
+
+    /// Trims count with their length, as in fio: ten of 4096 bytes.
+    #[test]
+    fn trims_have_bytes() {
+        let mut run = Run::default();
+        run.actors.push(RunActor::default());
+        run.points.push(Point::stage(0, 1));
+        run.add_stage(0, &[job(Tape::TRIM, 10)]);
+        let workload = &run.recording().workloads[0];
+        let counts = workload.tallies[0].counts;
+        assert_eq!((counts.other, counts.bytes(), counts.has_bytes()), (10, 40_960, true));
+        assert_eq!(workload.intervals.iter().map(|interval| interval.counts.bytes()).sum::<u64>(), 40_960);
     }
 }

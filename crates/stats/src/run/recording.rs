@@ -189,6 +189,7 @@ fn counts<'c>(classes: impl Iterator<Item = (&'c Class, u64, Option<u64>)>, fail
             (counts.writes, counts.write_bytes) = (ops, bytes);
         } else {
             counts.other += ops;
+            counts.other_bytes += bytes;
         }
     }
     counts
