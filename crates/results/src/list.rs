@@ -28,8 +28,8 @@ pub struct RunLine {
     pub cut_short: bool,
     /// Whether it has not ended, or the program was killed.
     pub running: bool,
-    /// Operations a second of all actors, over the time that was measured: of each point the
-    /// longest of its actors. Of `orion` the most small requests a second of a point that was
+    /// Operations a second of all actors, over the time in which any of them was measured. Of
+    /// `orion` the most small requests a second of a point that was
     /// measured to its end. `None` if nothing was measured.
     pub iops: Option<f64>,
     /// Criteria that passed.
@@ -100,6 +100,8 @@ impl Results {
     }
 }
 
+/// Actors of a point may be measured one after another: each until its last second there, and the
+/// rate is over the time that any of them was.
 fn list(connection: &Connection, filter: &Filter) -> Result<Vec<RunLine>> {
     let sql = "SELECT run.id, uuid, tool, title, started_unix_ms, version, host, clock = 'virtual',
             state = 'cut_short', state = 'running',
@@ -109,9 +111,16 @@ fn list(connection: &Connection, filter: &Filter) -> Result<Vec<RunLine>> {
                     WHERE cell.run = run.id AND class = 'all' AND NOT EXISTS (SELECT 1 FROM event
                         WHERE event.run = run.id AND event.point = cell.point AND kind = ?3))
             ELSE
-                (SELECT sum(ops) * 1e9 / nullif(sum(longest), 0) FROM
-                    (SELECT sum(ops) AS ops, max(measured_ns) AS longest FROM cell
-                        WHERE cell.run = run.id AND class = 'all' GROUP BY point))
+                (SELECT sum(ops) * 1e9 / nullif(sum(max(until - max(since, coalesce(before, since)), 0)), 0) FROM
+                    (SELECT *, max(until) OVER (PARTITION BY point ORDER BY since
+                            ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING) AS before FROM
+                        (SELECT *, until - measured_ns AS since FROM
+                            (SELECT point, ops, measured_ns, min(end_ns, coalesce((SELECT start_ns + length_ns
+                                    FROM minute WHERE minute.run = cell.run AND minute.actor = cell.actor
+                                        AND class = 'all' AND start_ns < end_ns
+                                    ORDER BY minute.n DESC LIMIT 1), end_ns)) AS until
+                                FROM cell JOIN point ON point.run = cell.run AND point.n = cell.point
+                                WHERE cell.run = run.id AND class = 'all'))))
             END,
             (SELECT count(*) FROM verdict WHERE verdict.run = run.id AND outcome = 'pass'),
             (SELECT count(*) FROM verdict WHERE verdict.run = run.id AND outcome = 'cannot_say'),
@@ -165,7 +174,7 @@ fn has_labels(connection: &Connection, run: i64, labels: &[(String, Option<Strin
 mod tests {
     use super::*;
     use block::Span;
-    use stats::run::{Cell, Class, Event, Point, Run};
+    use stats::run::{Cell, Class, Event, Point, Run, Series, Slice};
 
     /// Two points of 10 s of which 1 and 2 s are measured, and a third that was cut. All actors of
     /// all points did 22 000 + 40 000 + 90 000 operations in 1 + 2 + 1 s; the best whole point of
@@ -181,13 +190,37 @@ mod tests {
         }
         let (kind, name) = (Event::INCOMPLETE.into(), "stopped before its end".into());
         run.events.push(Event { point: Some(2), actor: None, at: Span::ZERO, kind, name, number: None });
-        for tool in ["fio", "orion"] {
+        for tool in ["fio", "ramp", "ranread", "oltp", "run", "demo", "simulate", "orion"] {
             run.identity.tool = tool.into();
             results.save(&run).unwrap();
         }
         run.cells.retain(|cell| cell.actor == 1);
         results.save(&run).unwrap();
         let rates: Vec<_> = results.list(&Filter::default()).unwrap().into_iter().map(|line| line.iops).collect();
-        assert_eq!(rates, [Some(152_000.0 / 4.0), Some(21_797.0), None], "large requests alone are no small ones");
+        let of_all = [Some(152_000.0 / 4.0); 7];
+        assert_eq!(rates, [&of_all[..], &[Some(21_797.0), None]].concat(), "large requests alone are no small ones");
+    }
+
+    /// In a stage of 7 s one job does 100 operations in the seconds 0 to 2, others 100 each in 1 to
+    /// 3 and, after a pause, in 5 to 7: 300 in the five seconds in which any of them ran. A second
+    /// stage does 700 in 2 s.
+    #[test]
+    fn jobs_one_after_another_add_up_their_times() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut results = Results::open(&dir.path().join("results.sqlite")).unwrap();
+        let seconds = Span::from_secs;
+        let point = |start, end| Point { start: seconds(start), end: seconds(end), ..Point::default() };
+        let mut run = Run { points: vec![point(0, 7), point(7, 9)], ..Run::default() };
+        for (actor, (point, from, ops)) in (0..).zip([(0, 0, 100), (0, 1, 100), (0, 5, 100), (1, 7, 700)]) {
+            run.add_actor("job", None);
+            run.cells.push(Cell { ops, ..Cell::new(point, actor, Class::ALL, seconds(2)) });
+            let slice = |start| Slice { start: seconds(start), length: Span::SECOND, ops: ops / 2, ..Slice::default() };
+            let slices = vec![slice(from), slice(from + 1)];
+            run.series.push(Series { actor, class: Class::ALL, slices, minutes: Vec::new() });
+        }
+        run.identity.tool = "fio".into();
+        results.save(&run).unwrap();
+        let listed = results.list(&Filter::default()).unwrap();
+        assert_eq!(listed[0].iops, Some(1000.0 / 7.0));
     }
 }

@@ -3,7 +3,7 @@
 
 use crate::fio_command::{ours, report};
 use crate::requires::{client, requires};
-use crate::running::{seawall, succeed};
+use crate::running::{RESULTS, seawall, succeed};
 use crate::scratch::Scratch;
 use serde_json::Value;
 use std::path::Path;
@@ -238,4 +238,27 @@ fn a_socket_sends_a_recording() {
     let ended = ours(&scratch, &["--name=r", "--ioengine=null", "--read_iolog=s"]);
     assert_eq!(ended.code, Some(2), "{ended:?}");
     assert!(ended.err.contains("r: read_iolog=s: Connection refused"), "{}", ended.err);
+}
+
+/// Each of two jobs makes 100 requests a second for 10 s: together 200 a second, and 100 one after
+/// another, in stages or within one.
+#[test]
+fn the_list_divides_by_the_time_in_which_jobs_ran() {
+    let scratch = Scratch::new();
+    let jobs = |second: &str| {
+        format!(
+            "[global]\nrw=randread\nbs=4k\nsize=1g\nioengine=io_uring\nrate_iops=100\ntime_based\nruntime=10\n[a]\n[b]\n{second}"
+        )
+    };
+    let seawall = |arguments: &[&str]| {
+        let mut command = seawall(scratch.path());
+        succeed(command.env(RESULTS, scratch.join("r.sqlite")).args(arguments))
+    };
+    for second in ["", "stonewall", "wait_for=a", "startdelay=15"] {
+        std::fs::write(scratch.join("jobs.fio"), jobs(second)).unwrap();
+        seawall(&["simulate", "fio", "--device", "flash", "jobs.fio"]);
+    }
+    let listed = seawall(&["results", "list"]);
+    let rates: Vec<&str> = listed.lines().skip(1).map(|line| line.split_whitespace().nth(4).unwrap()).collect();
+    assert_eq!(rates, ["200", "100", "100", "100"], "{listed}");
 }

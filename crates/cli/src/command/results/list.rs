@@ -17,8 +17,8 @@ const TOOLS: [&str; 8] = ["fio", "ramp", "ranread", "orion", "oltp", "run", "dem
 
 /// List runs, the newest last
 ///
-/// The rate is operations a second of all actors over the time that was measured; for order entry
-/// transactions, and for orion the most small requests of a point. The verdict combines all
+/// The rate is operations a second of all actors over the time in which any was measured; for order
+/// entry transactions, and for orion the most small requests of a point. The verdict combines all
 /// criteria. On a terminal lines are cut to its width; in a pipe or a file each run is one line of
 /// any length, for grep. Programs read the same columns with results sql.
 #[derive(clap::Args, Default)]
