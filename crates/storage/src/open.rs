@@ -273,9 +273,10 @@ impl Permit {
     fn open_file(&self, how: How) -> Result<LocalFile, OpenError> {
         let path = self.path().expect("files and devices are paths");
         let name = self.place().to_string();
+        let endless = self.kind() == PlaceKind::Endless;
         let with = |cache| {
             let durable = how.calls.map_or(Durable::Nothing, |calls| calls.durable);
-            let opening = Opening { cache, write: self.writes(), create: how.create, mode: 0o644, durable };
+            let opening = Opening { cache, write: self.writes(), create: how.create, mode: 0o644, durable, endless };
             disk::open(path, opening)
         };
         let opened = match with(how.cache) {
@@ -287,6 +288,6 @@ impl Permit {
         if is_device != (self.kind() == PlaceKind::Device) {
             return Err(OpenError::Changed(name));
         }
-        Ok(LocalFile { file, size, align })
+        Ok(LocalFile { file, size: if endless { self.size() } else { size }, align })
     }
 }

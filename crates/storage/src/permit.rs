@@ -43,6 +43,8 @@ pub enum PlaceKind {
     File,
     /// A block device.
     Device,
+    /// `/dev/null` or `/dev/zero`.
+    Endless,
     /// An NBD export.
     Export,
     /// A file of an NFS server.
@@ -60,7 +62,7 @@ impl PlaceKind {
     pub fn word(self) -> &'static str {
         match self {
             PlaceKind::Missing | PlaceKind::File => "file",
-            PlaceKind::Device => "device",
+            PlaceKind::Device | PlaceKind::Endless => "device",
             PlaceKind::Export => "nbd",
             PlaceKind::NfsFile => "nfs",
             PlaceKind::Nothing => "null",
@@ -127,6 +129,14 @@ impl Permit {
             Place::Nothing(size) => Ok(Permit { size: *size, ..Permit::bare(place, PlaceKind::Nothing, intent) }),
             Place::Joined { stripe, .. } => Permit::ask_joined(place, *stripe, intent),
         }
+    }
+
+    /// Permission for `/dev/null` or `/dev/zero` as if it had `size`; they keep nothing that could be
+    /// destroyed. `None` for every other path, and for removing one.
+    pub fn endless(path: &Path, size: Bytes, intent: Intent<'_>) -> Option<Permit> {
+        let is_one = !matches!(intent, Intent::Remove(_)) && disk::is_endless(path);
+        let permit = || Permit { size, ..Permit::bare(&Place::Path(path.into()), PlaceKind::Endless, intent) };
+        is_one.then(permit)
     }
 
     /// A permit about which nothing is known yet.
@@ -298,7 +308,8 @@ impl Permit {
                 Ok(disk::alignment_in(folder).unwrap_or(512))
             }
             Place::Path(path) => {
-                let opened = disk::open(path, Opening { cache, ..Opening::default() });
+                let endless = self.kind == PlaceKind::Endless;
+                let opened = disk::open(path, Opening { cache, endless, ..Opening::default() });
                 Ok(opened.map_err(|error| of_disk(&self.place.to_string(), error))?.align)
             }
             Place::Nbd { .. } | Place::Nfs { .. } | Place::Nothing(_) => Ok(self.align),

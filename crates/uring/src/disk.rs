@@ -1,6 +1,6 @@
 //! Opening files and block devices for direct I/O, and learning about them first.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, OpenOptionsExt};
@@ -57,12 +57,21 @@ pub struct Opening {
     pub mode: u32,
     /// What is durable when a write returns.
     pub durable: Durable,
+    /// Whether it is to be a device without an end ([`is_endless`]), and nothing else.
+    pub endless: bool,
 }
 
 impl Default for Opening {
     /// Direct, for reading, an existing file. If it is created, only its owner has access.
     fn default() -> Opening {
-        Opening { cache: Caching::Direct, write: false, create: Create::Never, mode: 0o600, durable: Durable::Nothing }
+        Opening {
+            cache: Caching::Direct,
+            write: false,
+            create: Create::Never,
+            mode: 0o600,
+            durable: Durable::Nothing,
+            endless: false,
+        }
     }
 }
 
@@ -112,10 +121,26 @@ pub fn check_kind(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Opens a file or block device.
+/// Whether `path` is `/dev/null` or `/dev/zero`: a device that takes every write and keeps none. They
+/// are known by their numbers (`Documentation/admin-guide/devices.txt` of Linux), whatever the name.
+pub fn is_endless(path: &Path) -> bool {
+    std::fs::metadata(path).is_ok_and(|about| is_endless_device(&about))
+}
+
+fn is_endless_device(about: &Metadata) -> bool {
+    const NUMBERS: [(u32, u32); 2] = [(1, 3), (1, 5)];
+    about.file_type().is_char_device()
+        && NUMBERS.iter().any(|&(major, minor)| about.rdev() == libc::makedev(major, minor))
+}
+
+/// Opens a file or block device, or a device without an end, whose size is 0 here.
 pub fn open(path: &Path, opening: Opening) -> Result<Disk, OpenError> {
     let failed = |cause| OpenError::Os { path: path.into(), cause };
-    check_kind(path)?;
+    match opening.endless {
+        true if is_endless(path) => {}
+        true => return Err(OpenError::Kind(path.into())),
+        false => check_kind(path)?,
+    }
     let (file, made) = open_or_make(path, opening).map_err(failed)?;
     if opening.cache == Caching::Direct && !go_direct(&file) {
         if made {
@@ -126,6 +151,9 @@ pub fn open(path: &Path, opening: Opening) -> Result<Disk, OpenError> {
         return Err(OpenError::NoDirect(path.into()));
     }
     let about = file.metadata().map_err(failed)?;
+    if opening.endless && !is_endless_device(&about) {
+        return Err(OpenError::Kind(path.into()));
+    }
     let is_device = about.file_type().is_block_device();
     let size = if is_device { device_size(&file).map_err(failed)? } else { Bytes(about.len()) };
     let align = match opening.cache {

@@ -167,3 +167,34 @@ fn aux_path_keeps_states_alone() {
     assert_eq!(seen[1], seen[0]);
     assert_eq!(seen[1].1, ["local-a-0-verify.state"]);
 }
+
+/// `/dev/null` and `/dev/zero`, by which the tool itself is measured, are loaded with the size that
+/// is given: 256 requests by either engine. `/dev/null` has nothing to read, and no other device of
+/// characters is opened.
+#[test]
+fn null_and_zero_are_loaded_as_by_fio() {
+    let scratch = Scratch::new();
+    let ios = |json: &Value| ["read", "write"].map(|way| json["jobs"][0][way]["total_ios"].as_u64().unwrap());
+    for engine in ["--ioengine=psync", "--ioengine=io_uring"] {
+        let line = |device, rw| ["--name=n", "--bs=4k", "--size=1m", "--iodepth=4", engine, device, rw];
+        let filled = report(&scratch, &line("--filename=/dev/null", "--rw=randwrite"));
+        assert_eq!(ios(&filled), [0, 256], "{engine}");
+        let read = report(&scratch, &[&line("--filename=/dev/zero", "--rw=read")[..], &["--pre_read=1"]].concat());
+        assert_eq!(ios(&read), [256, 0], "{engine}");
+        assert_eq!(ios(&report(&scratch, &line("--filename=/dev/zero", "--rw=rw"))).iter().sum::<u64>(), 256);
+        let empty =
+            ours(&scratch, &[&line("--filename=/dev/null", "--rw=read")[..], &["--output-format=json"]].concat());
+        let json: Value = serde_json::from_str(&empty.out).unwrap();
+        assert_eq!((empty.code, json["jobs"][0]["error"].as_u64()), (Some(1), Some(5)), "{empty:?}");
+        let other = ours(&scratch, &line("--filename=/dev/full", "--rw=write"));
+        assert!(other.code == Some(2) && other.err.contains("is neither a file nor a block device"), "{other:?}");
+    }
+    let job = ["--name=n", "--rw=write", "--size=1m", "--filename=/dev/null"];
+    let direct = ours(&scratch, &[&job[..], &["--direct=1"]].concat());
+    assert!(direct.code == Some(2) && direct.err.contains("/dev/null"), "{direct:?}");
+    report(&scratch, &[&job[..], &["--unlink=1"]].concat());
+    assert!(std::path::Path::new("/dev/null").exists(), "a device stays");
+    requires!("fio");
+    let line = ["--name=n", "--bs=4k", "--size=1m", "--ioengine=psync", "--filename=/dev/null", "--rw=randwrite"];
+    assert_eq!(ios(&theirs(&scratch, &line)), [0, 256]);
+}

@@ -384,7 +384,8 @@ fn what_cannot_be_opened_says_why() {
     let fio = |name: &str| said(&["fio", "--name=j", "--rw=read", "--filename", name]);
     assert!(fio("/dev/seawall-has-none").contains("/dev/seawall-has-none: is not there; no files are made in /dev"));
     assert!(fio("/dev").contains("/dev: is a folder; name a file in it"));
-    assert!(fio("/dev/zero").contains("/dev/zero: is neither a file nor a block device"));
+    assert!(fio("/dev/full").contains("/dev/full: is neither a file nor a block device"));
+    assert!(fio("/dev/zero").contains("/dev/zero: has no size of its own; set size="));
     assert!(fio("new").contains("needs size=…"));
     let dgen = |name: &str| said(&["dgen", "--device", name]);
     assert!(dgen("gone").contains("gone: is not there; check its name, or make it first"));

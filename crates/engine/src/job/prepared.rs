@@ -134,7 +134,8 @@ impl Prepared {
         if !layout.read_ahead && !layout.invalidate {
             return Ok(());
         }
-        for path in self.paths() {
+        // What has no end cannot be read to it.
+        for path in self.paths().into_iter().filter(|path| !uring::disk::is_endless(path)) {
             if layout.read_ahead {
                 storage::read_ahead(&path).map_err(|error| format!("{}: {error}", path.display()))?;
             } else {

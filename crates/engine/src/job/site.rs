@@ -121,7 +121,12 @@ impl Site {
         } else {
             Intent::Read
         };
-        let permit = Permit::ask(&Place::Path(path.clone()), intent).map_err(|error| match (&error, plan, there) {
+        let endless = Permit::endless(path, Bytes(asked(&file, spec, None)), intent);
+        if endless.as_ref().is_some_and(|permit| permit.size() == Bytes(0)) {
+            return Err(of_file("has no size of its own; set size=".into()));
+        }
+        let permit = endless.map_or_else(|| Permit::ask(&Place::Path(path.clone()), intent), Ok);
+        let permit = permit.map_err(|error| match (&error, plan, there) {
             (OpenError::Refused(_), Some(plan), Some(there)) if !writes(spec) => of_file(format!(
                 "has {}, the job reads {}, and seawall did not lay it out, so it is not extended; lower size=",
                 Bytes(there),
@@ -133,7 +138,7 @@ impl Site {
             may_be_made(&file, spec).map_err(|rule| of_file(rule.to_owned()))?;
         }
         let whole = match permit.kind() {
-            PlaceKind::Device => permit.size(),
+            PlaceKind::Device | PlaceKind::Endless => permit.size(),
             _ => Bytes(planned.written),
         };
         let region = region(&file, spec, whole).map_err(of_file)?;

@@ -26,6 +26,9 @@ impl fio::World for Machine {
     }
 
     fn why_no_size(&self, path: &str) -> Option<String> {
+        if uring::disk::is_endless(std::path::Path::new(path)) {
+            return Some(format!("{path}: has no size of its own; set size="));
+        }
         match Permit::ask(&Place::Path(path.into()), Intent::Read) {
             Ok(_) => None,
             Err(OpenError::Missing { .. }) if !path.starts_with("/dev/") => None,
