@@ -174,28 +174,35 @@ fn a_pattern_has_the_offset_of_its_block() {
 }
 
 /// What is wrong is left in files with fio's names: what was read, and what was expected where that
-/// is known.
+/// is known: by the number of its write, if the header still says that of the same data.
 #[test]
 fn wrong_data_is_dumped_as_by_fio() {
     let scratch = Scratch::new();
     let line = "--name=d --filename=vf --rw=write --size=64k --bs=16k --ioengine=psync --verify_interval=4k";
-    for (verify, is_known) in [("--verify=crc32c", false), ("--verify=pattern_hdr --verify_pattern=0xabcd", true)] {
+    for (verify, damaged, is_known) in [
+        ("--verify=crc32c", 9000, true),
+        ("--verify=crc32c --verify_offset=1024 --buffer_compress_percentage=50", 9000, true),
+        ("--verify=crc32c", 8200, false),
+        ("--verify=crc32c --dedupe_percentage=20", 9000, false),
+        ("--verify=pattern_hdr --verify_pattern=0xabcd", 9000, true),
+    ] {
+        let place = damaged - 8192..damaged - 8188;
         let words: Vec<&str> = line.split(' ').chain(verify.split(' ')).collect();
         report(&scratch, &words);
         let file = std::fs::OpenOptions::new().write(true).open(scratch.join("vf")).unwrap();
-        std::os::unix::fs::FileExt::write_all_at(&file, b"XXXX", 9000).unwrap();
+        std::os::unix::fs::FileExt::write_all_at(&file, b"XXXX", damaged as u64).unwrap();
         let ended =
             ours(&scratch, &[&words[..], &["--verify_only", "--verify_dump=1", "--output-format=json"]].concat());
         assert_eq!(ended.code, Some(1), "{ended:?}");
         let read = |what: &str| std::fs::read(scratch.join(&format!("vf.8192.{what}"))).ok();
         let received = read("received").unwrap();
-        assert_eq!((received.len(), &received[808..812]), (4096, &b"XXXX"[..]));
+        assert_eq!((received.len(), &received[place.clone()]), (4096, &b"XXXX"[..]));
         assert!(ended.out.contains("received data dumped as vf.8192.received"), "{}", ended.out);
         let expected = read("expected");
-        assert_eq!(expected.is_some(), is_known);
+        assert_eq!(expected.is_some(), is_known, "{verify} {damaged}");
         if let Some(mut expected) = expected {
             assert_ne!(expected, received);
-            expected[808..812].copy_from_slice(b"XXXX");
+            expected[place].copy_from_slice(b"XXXX");
             assert_eq!(expected, received, "nothing else is wrong");
         }
         for name in ["vf", "vf.8192.received", "vf.8192.expected"] {

@@ -1,7 +1,8 @@
 //! The bytes that a job writes: random, as compressible and as duplicated as its content asks.
 //!
 //! Each block's random bytes come from a seed of its own. A duplicate uses the seed of an earlier
-//! block again, so only seeds are kept.
+//! block again, so only seeds are kept. A block that is verified has the seed of its write's number, so
+//! that its data can be made again.
 
 use super::context::Context;
 use super::header::fill_pattern;
@@ -19,6 +20,7 @@ pub(crate) struct Filler {
     content: Content,
     /// Length of every buffer, that of the longest write.
     size: u32,
+    seed: u64,
     chance: Xoshiro256PlusPlus,
     pool: Vec<Buf>,
     seeds: Vec<u64>,
@@ -34,6 +36,7 @@ impl Filler {
         Filler {
             context: context.clone(),
             size,
+            seed,
             chance: Xoshiro256PlusPlus::seed_from_u64(seed),
             pool: Vec::new(),
             seeds: Vec::new(),
@@ -79,6 +82,20 @@ impl Filler {
     /// Fills a block according to the job's content.
     pub(crate) fn fill(&mut self, bytes: &mut [u8], at: u64) {
         let seed = self.seed();
+        self.fill_from(seed, bytes, at);
+    }
+
+    /// Fills a block as that of the write of this number, whenever that is; returns false where
+    /// blocks are to be copies of others, and leaves it as it is.
+    pub(crate) fn fill_again(&self, generation: u64, bytes: &mut [u8], at: u64) -> bool {
+        let may = self.content.dedupe_percent.is_none();
+        if may {
+            self.fill_from(self.seed ^ generation.wrapping_mul(0x9e37_79b9_7f4a_7c15), bytes, at);
+        }
+        may
+    }
+
+    fn fill_from(&self, seed: u64, bytes: &mut [u8], at: u64) {
         let percent = self.content.compress_percent.unwrap_or(0).min(100) as usize;
         match &self.content.fill {
             Fill::Zero => return bytes.fill(0),

@@ -176,27 +176,39 @@ impl Checker {
     }
 
     /// The piece of a block read from `at` that is wrong from `wrong_at` on, and what it should be
-    /// as far as that is known: a pattern, or the zeroes of a trimmed block. Data under a checksum
-    /// is not kept.
-    pub(crate) fn pieces(&self, bytes: &[u8], at: u64, wrong_at: u64, generation: u64) -> (Vec<u8>, Option<Vec<u8>>) {
+    /// as far as that is known: a pattern, the zeroes of a trimmed block, or `again`, the data of
+    /// that write made again. An earlier run may have made other data; then the header tells.
+    pub(crate) fn pieces(
+        &self,
+        bytes: &[u8],
+        at: u64,
+        wrong_at: u64,
+        generation: u64,
+        again: Option<Vec<u8>>,
+    ) -> (Vec<u8>, Option<Vec<u8>>) {
         if self.is_trimmed(generation) {
             return (bytes.to_vec(), Some(vec![0; bytes.len()]));
         }
         let (interval, from) = (self.interval(bytes.len()), (wrong_at - at) as usize);
-        let received = &bytes[from..bytes.len().min(from + interval)];
-        let is_known = match self.verify.hash {
-            Hash::Pattern(_) => true,
-            Hash::HeaderPattern(_) => generation > 0 && self.expected_seed != 0,
-            _ => false,
+        let piece = from..bytes.len().min(from + interval);
+        let received = bytes[piece.clone()].to_vec();
+        let numbered = generation > 0 && self.expected_seed != 0;
+        let whole = match self.verify.hash {
+            Hash::Pattern(_) => Some(vec![0; bytes.len()]),
+            Hash::HeaderPattern(_) => numbered.then(|| vec![0; bytes.len()]),
+            _ => again.filter(|_| numbered),
         };
-        let expected = is_known.then(|| {
-            let mut piece = vec![0; received.len()];
-            let identity = Identity { offset: wrong_at, generation, seed: self.expected_seed };
-            header::stamp(&mut piece, &self.verify.hash, identity);
-            header::swap(&mut piece, self.header_at());
-            piece
+        let expected = whole.map(|mut whole| {
+            self.stamp(&mut whole, at, generation);
+            whole[piece].to_vec()
         });
-        (received.to_vec(), expected)
+        let header = self.header_at()..self.header_at() + header::HEADER_LEN;
+        let is_pattern = matches!(self.verify.hash, Hash::Pattern(_) | Hash::HeaderPattern(_));
+        let agrees = |expected: &Vec<u8>| {
+            expected.get(header.clone()).is_some_and(|made| received.get(header.clone()) == Some(made))
+        };
+        let expected = expected.filter(|expected| is_pattern || !self.verify.only || agrees(expected));
+        (received, expected)
     }
 
     /// Whether enough was written to begin a round of checking or of trims.

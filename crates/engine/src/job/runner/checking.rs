@@ -51,7 +51,9 @@ impl Runner {
             return;
         }
         let Some(path) = self.paths.get(slot.file as usize) else { return };
-        let pieces = self.context.with(buf, |bytes| checker.pieces(bytes, slot.at, at, slot.generation));
+        let mut whole = vec![0; slot.len as usize];
+        let again = self.filler.fill_again(slot.generation, &mut whole, slot.at).then_some(whole);
+        let pieces = self.context.with(buf, |bytes| checker.pieces(bytes, slot.at, at, slot.generation, again));
         let Some((received, expected)) = pieces else { return };
         let files = [("received", Some(received)), ("expected", expected)];
         let lines: Vec<String> = files

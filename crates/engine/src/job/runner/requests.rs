@@ -294,7 +294,10 @@ impl Runner {
         let mut buf = self.filler.take(len, at)?;
         let Some(checker) = &mut self.checker else { return Some((buf, 0)) };
         let generation = checker.note(draft);
-        self.context.with_mut(&mut buf, |bytes| checker.stamp(bytes, at, generation));
+        self.context.with_mut(&mut buf, |bytes| {
+            self.filler.fill_again(generation, bytes, at);
+            checker.stamp(bytes, at, generation);
+        });
         Some((buf, generation))
     }
 
