@@ -210,3 +210,32 @@ fn what_is_not_there_is_said() {
     let ended = ours(&scratch, &["--name=n", "--ioengine=nbd", "--uri=x", "--rw=read"]);
     assert!(ended.err.contains("must begin with nbd://, nbds://, nbd+unix:// or nbds+unix://"), "{ended:?}");
 }
+
+/// A server without FUA and without flushes cannot make writes durable: a job that asks for that is
+/// refused with what to leave out, and nothing is written. Without it the job runs.
+#[test]
+fn what_a_server_cannot_make_durable_is_refused_before_the_run() {
+    requires!("nbdkit");
+    let scratch = Scratch::new();
+    let (socket, log) = (scratch.join("s"), scratch.join("log"));
+    let write = format!("pwrite=echo w >> {}; cat > /dev/null", log.display());
+    let socket_name = socket.to_str().unwrap();
+    let offers = ["get_size=echo 1M", "pread=head -c $3 /dev/zero", "can_write=exit 0", "can_flush=exit 3"];
+    let arguments = ["--foreground", "--exit-with-parent", "--unix", socket_name, "eval"];
+    let arguments = [&arguments[..], &offers, &["can_fua=echo none", &write]].concat();
+    let server = Foreign::start("nbdkit", &arguments, &socket);
+    let uri = format!("--uri={}", server.uri);
+    let job = ["--name=d", "--ioengine=nbd", &uri, "--rw=write", "--bs=64k", "--size=128k"];
+    for (option, advice) in [
+        ("--sync=1", "offers neither FUA nor a flush, so it cannot be asked to make writes durable; leave sync out"),
+        ("--fsync=1", "offers no flush, so it cannot be asked to make writes durable; leave out fsync, fdatasync"),
+    ] {
+        let refused = ours(&scratch, &[&job[..], &[option]].concat());
+        assert!(refused.code != Some(0) && refused.err.contains(advice), "{refused:?}");
+        assert!(!log.exists(), "{option}: nothing is written");
+    }
+    let json = report(&scratch, &job);
+    assert_eq!(json["jobs"][0]["write"]["total_ios"].as_u64(), Some(2), "{json}");
+    assert_eq!(std::fs::read_to_string(&log).unwrap(), "w\nw\n");
+    drop(server);
+}

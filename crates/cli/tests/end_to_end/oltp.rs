@@ -80,6 +80,7 @@ fn what_was_measured_outlives_its_database() {
     let mut command = seawall(scratch.path());
     command.env(RESULTS, scratch.join("r.sqlite")).arg("oltp");
     command.args(["run", "--users", "1", "--warm-up", "0", "--time", "600", "--columns", "users", "--xml", "x.xml"]);
+    command.args(["-o", "p.html"]);
     let mut running = Running::start(command);
     running.wait_for("[1/1]");
     std::fs::remove_file(scratch.join("orders.sqlite")).unwrap();
@@ -89,6 +90,8 @@ fn what_was_measured_outlives_its_database() {
     assert!(status.code() == Some(2) && all.contains("avg TPS "), "{all}");
     assert!(all.contains("what was measured is kept, but what this run added was not noted in the database"), "{all}");
     assert!(scratch.join("x.xml").exists());
+    let page = std::fs::read_to_string(scratch.join("p.html")).unwrap();
+    assert!(page.contains("Cut short: ") && page.contains(" of 600 s were measured, figures are up to there"), "{all}");
     let sql = "SELECT state, key FROM runs JOIN settings USING (run) WHERE key = 'avg_tps'";
     let kept = run(seawall(scratch.path()).env(RESULTS, scratch.join("r.sqlite")).args(["results", "sql", sql]));
     assert!(kept.out.contains("avg_tps") && kept.out.contains("cut_short"), "{kept:?}");

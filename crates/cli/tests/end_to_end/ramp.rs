@@ -2,7 +2,7 @@
 
 use crate::loop_device::LoopDevice;
 use crate::loop_mount::LoopMount;
-use crate::running::{Ended, Running, run, seawall, succeed};
+use crate::running::{Ended, Running, run, seawall, succeed, until};
 use crate::scratch::Scratch;
 use crate::server::Server;
 use std::os::unix::fs::MetadataExt as _;
@@ -299,6 +299,24 @@ fn a_ramp_in_the_background_answers_and_stops() {
     assert!((0..LOOKS_MAX).any(|_| stands().code == Some(2) && !has_files()), "it does not end");
     let log = std::fs::read_to_string(mount.beside().join("out/ramp.log")).unwrap();
     assert!(log.contains("run 1 of 1: stopped before its end"), "{log}");
+}
+
+/// The page of a ramp that is stopped in its second run says so.
+#[test]
+fn the_page_of_a_stopped_ramp_says_how_far_it_came() {
+    let scratch = Scratch::new();
+    let line = "--miniops 200 --maxiops 400 --numruns 2 --runtime 4s --cycle 1s --disable-warmup --device null:1GiB \
+                --wijfile null:1GiB --output out";
+    let mut command = seawall(scratch.path());
+    command.arg("ramp").args(line.split_whitespace());
+    let mut ramp = Running::start(command);
+    ramp.wait_for("not comparable");
+    until("the first run is over", || scratch.join("out/summary.csv").exists());
+    ramp.signal("INT");
+    let (status, said) = ramp.end();
+    assert_eq!(status.code(), Some(2), "{said:?}");
+    let page = std::fs::read_to_string(scratch.join("out/page.html")).unwrap();
+    assert!(page.contains("Cut short: stopped in run 2 of 2, figures are up to there"), "{said:?}");
 }
 
 /// After the end of a ramp --status prints its verdict, with the exit code: pass, fail and too
