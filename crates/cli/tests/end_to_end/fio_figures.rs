@@ -169,8 +169,8 @@ fn aux_path_keeps_states_alone() {
 }
 
 /// `/dev/null` and `/dev/zero`, by which the tool itself is measured, are loaded with the size that
-/// is given: 256 requests by either engine. `/dev/null` has nothing to read, and no other device of
-/// characters is opened.
+/// is given: 256 requests by either engine. `/dev/null` has nothing to read, and no other character
+/// device is opened.
 #[test]
 fn null_and_zero_are_loaded_as_by_fio() {
     let scratch = Scratch::new();
