@@ -121,8 +121,9 @@ pub fn check_kind(path: &Path) -> Result<(), OpenError> {
     }
 }
 
-/// Whether `path` is `/dev/null` or `/dev/zero`: a device that takes every write and keeps none. They
-/// are known by their numbers (`Documentation/admin-guide/devices.txt` of Linux), whatever the name.
+/// Whether `path` is `/dev/null` or `/dev/zero`: a device that takes every write and keeps none.
+/// They are known by their numbers (`Documentation/admin-guide/devices.txt` of Linux), whatever the
+/// name.
 pub fn is_endless(path: &Path) -> bool {
     std::fs::metadata(path).is_ok_and(|about| is_endless_device(&about))
 }

@@ -1,8 +1,8 @@
 //! The bytes that a job writes: random, as compressible and as duplicated as its content asks.
 //!
 //! Each block's random bytes come from a seed of its own. A duplicate uses the seed of an earlier
-//! block again, so only seeds are kept. A block that is verified has the seed of its write's number, so
-//! that its data can be made again.
+//! block again, so only seeds are kept. A block that is verified has the seed of its write's
+//! number, so that its data can be made again.
 
 use super::context::Context;
 use super::header::fill_pattern;
