@@ -231,7 +231,7 @@ fn batches_are_runs_like_any_other() {
     let places = "SELECT place, count(*) FROM results WHERE run = 1 AND class = 'all' GROUP BY place ORDER BY place";
     assert_eq!(results(&scratch, &["sql", "--csv", places]), "place,count(*)\nnull:1GiB,2\nnull:2GiB,2\n");
     let shown = results(&scratch, &["show", "1"]);
-    assert!(shown.contains("4 processes, 2.") && shown.contains("\nprocesses            read "), "{shown}");
+    assert!(shown.contains("4 processes, 2") && shown.contains("\nprocesses            read "), "{shown}");
     assert!(shown.lines().all(|line| line.chars().count() <= 80), "{shown}");
     let mut compare = seawall(scratch.path());
     let compared = run(compare.env(RESULTS, "kept.sqlite").args(["results", "compare", "1", "1"]));
