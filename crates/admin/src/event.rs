@@ -209,6 +209,11 @@ impl EventLog {
         self.tell(date, |_, held| is_over(held))
     }
 
+    /// Logs all repeats, because the log ends here; returns these events.
+    pub fn close(&mut self, date: u64) -> Vec<Arc<Event>> {
+        self.tell(date, |_, _| true)
+    }
+
     /// Logs the repeats that `picks` selects, the oldest first.
     fn tell(&mut self, date: u64, picks: impl Fn(&Key, &Held) -> bool) -> Vec<Arc<Event>> {
         let due = self.held.iter_mut().filter(|(key, held)| held.count > 0 && picks(key, held));
@@ -297,6 +302,19 @@ mod tests {
         assert_eq!(log.settle(1200), []);
         assert_eq!(log.note(refused("10.0.0.1"), 1201)[0].count, 1);
         assert_eq!(log.events().map(|event| event.number).collect::<Vec<_>>(), [1, 2, 3, 4]);
+    }
+
+    /// The end of the log does not wait for the minute's end.
+    #[test]
+    fn the_last_repeats_are_told_at_the_end() {
+        let mut log = EventLog::default();
+        for second in 0..5 {
+            log.note(refused("10.0.0.1"), 1000 + second);
+        }
+        log.note(refused("10.0.0.2"), 1005);
+        let told: Vec<_> = log.close(1006).iter().map(|event| (event.count, event.time)).collect();
+        assert_eq!(told, [(4, 1004)], "of the other client there are no repeats");
+        assert_eq!(log.close(1007), []);
     }
 
     /// A floor is missed by its rate, then by its latency, then met: each is logged at once, and

@@ -7,9 +7,10 @@
 //!   REST: log-ins                   ─┘
 //! ```
 //! The file is appended to. It is rewritten with the events that are kept when it has twice as many
-//! lines, or when a write has failed before; a failed write is retried with the next event. A
-//! server that is killed loses the repeat counts of its last minute. Events are for reading only: a
-//! file that cannot be written stops nothing, and readers of the log do not wait for it.
+//! lines, or when a write has failed before; a failed write is retried with the next event. The
+//! end of the log writes the repeat counts of the last minute; a server that is killed loses them.
+//! Events are for reading only: a file that cannot be written stops nothing, and readers of the log
+//! do not wait for it.
 
 use admin::{EVENTS_MAX, Event, EventLog, Noticed};
 use serde_json::{Value, json};
@@ -87,6 +88,13 @@ impl Events {
         lock(&self.state).log = EventLog::of(kept);
         *file = Some(opened);
         Ok(())
+    }
+}
+
+impl Drop for Events {
+    /// Writes the counts of the last minute.
+    fn drop(&mut self) {
+        self.keep(EventLog::close);
     }
 }
 
@@ -225,6 +233,21 @@ mod tests {
         assert_eq!(again.list().iter().map(|event| event.number).collect::<Vec<_>>(), [1, 2, 3, 4]);
         note(&events, 5);
         assert_eq!(std::fs::read_to_string(&path).unwrap().lines().count(), 5, "appended again");
+    }
+
+    /// An event that recurred within its minute is in the file with its count after the log's end.
+    #[test]
+    fn the_end_of_the_log_writes_the_last_counts() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(EVENTS_FILE);
+        let events = Events::default();
+        events.keep_in(&path).unwrap();
+        (0..3).for_each(|_| events.note(Noticed::once(EventKind::ExportRefused, "a", "refused")));
+        assert_eq!(events.list().len(), 1);
+        drop(events);
+        let again = Events::default();
+        again.keep_in(&path).unwrap();
+        assert_eq!(again.list().iter().map(|event| event.count).collect::<Vec<_>>(), [1, 2]);
     }
 
     /// A second log finds what the first one kept, also after a torn line, and the file stays
