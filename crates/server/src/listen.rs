@@ -9,7 +9,7 @@ use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::PathBuf;
 use std::str::FromStr;
 use std::time::Duration;
-use uring::socket::listen_unix;
+use uring::socket::{SocketFile, listen_unix};
 
 /// Where to listen.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -122,8 +122,8 @@ pub(crate) struct Listener {
     /// As a client would write it, with the port that the system chose.
     pub address: String,
     socket: Option<OwnedFd>,
-    /// Path of a Unix socket; removed at the end if we made the socket.
-    path: Option<PathBuf>,
+    /// The file of a Unix socket that we made; it goes with the listener.
+    _file: Option<SocketFile>,
     is_unix: bool,
     /// Whether all clients are on this machine.
     is_local: bool,
@@ -170,8 +170,8 @@ fn open_unix(path: &PathBuf) -> Result<Listener, ListenError> {
     }
     let listener = listen_unix(path, 0o600).map_err(system)?;
     let address = format!("unix:{}", path.display());
-    let path = Some(path.clone());
-    Ok(Listener { address, socket: Some(listener.into()), path, is_unix: true, is_local: true })
+    let file = Some(SocketFile::of(path).map_err(system)?);
+    Ok(Listener { address, socket: Some(listener.into()), _file: file, is_unix: true, is_local: true })
 }
 
 fn open_tcp(address: &str) -> Result<Listener, ListenError> {
@@ -189,7 +189,7 @@ fn open_tcp(address: &str) -> Result<Listener, ListenError> {
 
 fn tcp_listener(address: SocketAddr, socket: OwnedFd) -> Listener {
     let is_local = address.ip().to_canonical().is_loopback();
-    Listener { address: address.to_string(), socket: Some(socket), path: None, is_unix: false, is_local }
+    Listener { address: address.to_string(), socket: Some(socket), _file: None, is_unix: false, is_local }
 }
 
 /// How long a server may take to greet a new connection before it counts as alive. An NBD server
@@ -256,7 +256,7 @@ impl Listener {
         let unix = UnixListener::from(socket);
         let bound = unix.local_addr().map_err(error)?;
         let address = bound.as_pathname().map_or("unix:".into(), |path| format!("unix:{}", path.display()));
-        Ok(Listener { address, socket: Some(unix.into()), path: None, is_unix: true, is_local: true })
+        Ok(Listener { address, socket: Some(unix.into()), _file: None, is_unix: true, is_local: true })
     }
 
     /// The TLS mode of this listener.
@@ -274,14 +274,6 @@ impl Listener {
         stream.set_nodelay(true)?;
         let address = stream.peer_addr()?.ip().to_canonical();
         Ok((stream.into(), Some(address)))
-    }
-}
-
-impl Drop for Listener {
-    fn drop(&mut self) {
-        if let Some(path) = &self.path {
-            let _ = std::fs::remove_file(path);
-        }
     }
 }
 

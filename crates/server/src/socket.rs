@@ -21,11 +21,11 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::Shutdown;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::{UnixListener, UnixStream};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use uring::socket::listen_unix;
+use uring::socket::{SocketFile, listen_unix};
 
 /// The longest line, in bytes; no command comes near it.
 const LINE_BYTES_MAX: u64 = 64 << 10;
@@ -44,11 +44,11 @@ const BREATH: Duration = Duration::from_millis(100);
 /// The server's end. Dropping it closes every connection after its current line, and removes the
 /// socket.
 pub struct ControlSocket {
-    path: PathBuf,
     shared: Arc<Shared>,
     /// A handle of the listening socket, to wake the accepting thread.
     listener: UnixStream,
     thread: Option<JoinHandle<()>>,
+    _file: SocketFile,
 }
 
 /// State that the threads share.
@@ -85,13 +85,14 @@ impl ControlSocket {
             std::fs::remove_file(path)?;
         }
         let socket = listen_unix(path, 0o600)?;
+        let file = SocketFile::of(path)?;
         // The standard library can shut down a stream, but not a listener.
         let listener = UnixStream::from(OwnedFd::from(socket.try_clone()?));
         let monitor = lock(&control).monitor();
         let shared = Arc::new(Shared { control, monitor, open: Mutex::default() });
         let of_thread = Arc::clone(&shared);
         let thread = std::thread::Builder::new().name("control".into()).spawn(move || accept(&socket, &of_thread))?;
-        Ok(ControlSocket { path: path.into(), shared, listener, thread: Some(thread) })
+        Ok(ControlSocket { shared, listener, thread: Some(thread), _file: file })
     }
 }
 
@@ -102,7 +103,6 @@ impl Drop for ControlSocket {
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
-        let _ = std::fs::remove_file(&self.path);
     }
 }
 

@@ -1,8 +1,10 @@
 //! What the standard library lacks for sockets: a listener with permissions from the start, the
-//! identity of the peer, larger buffers.
+//! removal of its file wherever its folder is by then, the identity of the peer, larger buffers.
 
+use std::ffi::CString;
+use std::fs::File;
 use std::io;
-use std::mem::offset_of;
+use std::mem::{MaybeUninit, offset_of};
 use std::os::fd::{AsFd, AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::{UnixListener, UnixStream};
@@ -33,6 +35,50 @@ pub fn listen_unix(path: &Path, mode: u32) -> io::Result<UnixListener> {
     // SAFETY: no memory is passed.
     check(unsafe { libc::listen(socket.as_raw_fd(), BACKLOG) })?;
     Ok(UnixListener::from(socket))
+}
+
+/// The file of a Unix socket that this process listens on. Dropping it removes the file, also from
+/// a folder that was renamed meanwhile, and leaves alone what has taken its place.
+#[derive(Debug)]
+pub struct SocketFile {
+    folder: File,
+    name: CString,
+    /// Its device and inode.
+    identity: (libc::dev_t, libc::ino_t),
+}
+
+impl SocketFile {
+    /// The file of a listener that was just made at `path`.
+    ///
+    /// # Errors
+    /// Its folder cannot be opened, or the file is gone already.
+    pub fn of(path: &Path) -> io::Result<SocketFile> {
+        let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+        let folder = File::open(folder)?;
+        let name = CString::new(path.file_name().unwrap_or_default().as_bytes())?;
+        let identity = identity(&folder, &name)?;
+        Ok(SocketFile { folder, name, identity })
+    }
+}
+
+impl Drop for SocketFile {
+    fn drop(&mut self) {
+        if identity(&self.folder, &self.name).is_ok_and(|found| found == self.identity) {
+            // SAFETY: `name` is a C string; the descriptor is open.
+            unsafe { libc::unlinkat(self.folder.as_raw_fd(), self.name.as_ptr(), 0) };
+        }
+    }
+}
+
+/// Device and inode of what has that name in a folder.
+fn identity(folder: &File, name: &CString) -> io::Result<(libc::dev_t, libc::ino_t)> {
+    let mut about = MaybeUninit::<libc::stat>::uninit();
+    let flags = libc::AT_SYMLINK_NOFOLLOW;
+    // SAFETY: `name` is a C string, `about` a valid place for the answer; the descriptor is open.
+    check(unsafe { libc::fstatat(folder.as_raw_fd(), name.as_ptr(), about.as_mut_ptr(), flags) })?;
+    // SAFETY: the call succeeded, so it filled it.
+    let about = unsafe { about.assume_init() };
+    Ok((about.st_dev, about.st_ino))
 }
 
 fn unix_address(path: &Path) -> io::Result<(libc::sockaddr_un, libc::socklen_t)> {
@@ -136,6 +182,28 @@ mod tests {
         assert_eq!(peer(&server).unwrap().pid, std::process::id() as i32);
         set_buffers(&client, Bytes::kib(64)).unwrap();
         assert_eq!(listen_unix(&path, 0o600).unwrap_err().kind(), io::ErrorKind::AddrInUse);
+    }
+
+    /// A socket's file goes from its folder under any name, and another's file at its old path
+    /// stays, even where that took the name.
+    #[test]
+    fn a_sockets_file_is_removed_where_it_is_and_no_other() {
+        let scratch = tempfile::tempdir().unwrap();
+        let [before, after] = ["before", "after"].map(|name| scratch.path().join(name));
+        std::fs::create_dir(&before).unwrap();
+        let path = before.join("control");
+        let _listener = listen_unix(&path, 0o600).unwrap();
+        let made = SocketFile::of(&path).unwrap();
+        std::fs::rename(&before, &after).unwrap();
+        std::fs::create_dir(&before).unwrap();
+        let _others = listen_unix(&path, 0o600).unwrap();
+        drop(made);
+        assert!(path.exists() && !after.join("control").exists());
+        let made = SocketFile::of(&path).unwrap();
+        std::fs::rename(&path, before.join("moved")).unwrap();
+        std::fs::write(&path, "another's").unwrap();
+        drop(made);
+        assert!(path.exists(), "another has the name now");
     }
 
     #[test]

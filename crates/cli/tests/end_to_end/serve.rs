@@ -60,6 +60,21 @@ fn a_stop_answers_what_was_asked() {
     assert!(!socket.exists() && !scratch.join("pool/control.sock").exists());
 }
 
+/// A pool's folder is renamed while it is served: a clean stop takes the control socket out of it,
+/// and leaves what has the socket's old path by then.
+#[test]
+fn a_stop_removes_the_socket_from_a_renamed_pool() {
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    std::fs::rename(scratch.join("pool"), scratch.join("moved")).unwrap();
+    std::fs::create_dir(scratch.join("pool")).unwrap();
+    std::fs::write(scratch.join("pool/control.sock"), "another's").unwrap();
+    let (status, lines) = server.stop();
+    assert_eq!(status.code(), Some(0), "{lines:?}");
+    assert!(scratch.join("moved/catalogue.db").exists() && !scratch.join("moved/control.sock").exists());
+    assert_eq!(read_text(&scratch.join("pool/control.sock")), "another's");
+}
+
 /// The second signal ends it at once: with an hour's worth of reads waiting at a ceiling of 1 IOPS
 /// a clean stop takes seconds, and an end at once has exit code 130, by a signal's custom, and not
 /// 0.
