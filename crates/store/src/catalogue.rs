@@ -11,7 +11,7 @@
 //!
 //! On a full file system nothing could be deleted, because a deletion has to be written first. So
 //! some space is reserved by a file beside the catalogue. It is removed when a change that frees
-//! space finds none left, and is created again later.
+//! space finds none left, and is created again once there is some.
 
 mod changes;
 mod file;
@@ -22,6 +22,7 @@ pub use changes::Changes;
 pub use rows::PartitionRow;
 
 use crate::StoreError;
+use block::Bytes;
 use file::{connect, is_for_want_of_room, without_traces};
 use map::Edition;
 use rusqlite::{Connection, params};
@@ -214,6 +215,9 @@ pub struct Catalogue {
 /// Space reserved for a deletion: some pages of 4 KiB in the log and in the file.
 const BALLAST_BYTES: usize = 256 << 10;
 
+/// Space that must be available before some is reserved, so that the reserve is not the last of it.
+const ROOM: Bytes = Bytes::mib(1);
+
 /// How long a change waits for that of someone else, such as an administrator with the file open.
 const BUSY_TIME: Duration = Duration::from_secs(5);
 
@@ -378,8 +382,9 @@ impl Catalogue {
     }
 
     /// Creates the ballast if it is missing and there is space for it.
-    fn keep_room(&self) {
-        if self.ballast.exists() {
+    pub(crate) fn keep_room(&self) {
+        let folder = self.ballast.parent().unwrap_or(Path::new("."));
+        if self.ballast.exists() || !uring::space::space(folder).is_ok_and(|space| space.available >= ROOM) {
             return;
         }
         let laid = fs::File::create(&self.ballast)

@@ -132,6 +132,12 @@ impl Pool {
         self.catalogue.change(changes)
     }
 
+    /// Reserves the space that a deletion needs on a full file system, if it is not reserved and
+    /// there is enough; to be called regularly.
+    pub fn keep_room(&self) {
+        self.catalogue.keep_room();
+    }
+
     /// Records, durably, that the present edition of the catalogue is the valid one; older editions
     /// are refused from now on. `touched`: trees that may still exist although the catalogue does
     /// not name them.

@@ -79,8 +79,9 @@ impl Control {
 
     /// Measures the space for data, which files of others on the same file system change too, and
     /// makes an event if the pool is getting full or has space again. If the shard is gone, there
-    /// is no event.
+    /// is no event. What the catalogue needs for a deletion is reserved once there is space for it.
     pub fn look_at_space(&self) {
+        self.pool.keep_room();
         match self.room.as_ref().map(Room::measure) {
             Some(Ok(room)) => drop(self.shard.order(Order::Room(room))),
             Some(Err(error)) => tracing::warn!(%error, "the pool's space is not known anew"),

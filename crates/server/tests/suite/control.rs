@@ -265,3 +265,14 @@ fn a_server_that_stops_keeps_what_nobody_flushed() {
     let _control = open(pool, &socket, limits(), settings(BACKENDS[0], &limits()));
     assert_eq!(Client::connect(&socket, nbd::Wishes::plain(LUN)).read(8192, 4).unwrap(), b"kept");
 }
+
+/// A start on a full file system leaves the pool without the space that a deletion needs. It is
+/// reserved when the server looks at the space and finds some, without a command.
+#[test]
+fn the_room_for_deletions_is_reserved_once_there_is_space() {
+    let server = Server::start(BACKENDS[0], limits());
+    let reserved = server.control.folder().join("catalogue.ballast");
+    std::fs::remove_file(&reserved).unwrap();
+    server.control.look_at_space();
+    assert_eq!(std::fs::metadata(&reserved).unwrap().len(), 256 << 10);
+}
