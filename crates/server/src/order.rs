@@ -99,10 +99,10 @@ pub(crate) enum Order {
         file: ObjectId,
         answer: Sender<u64>,
     },
-    /// Open a volume's files to clients.
+    /// Open a volume's files to clients; `None` if they are damaged.
     Files {
         object: ObjectId,
-        tree: Box<FileTree>,
+        tree: Option<Box<FileTree>>,
     },
     /// Set owner and mode of a volume's top folder.
     SetTop {

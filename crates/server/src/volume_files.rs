@@ -40,8 +40,8 @@ const _: () = assert!((FILES as u64) << 32 & qos::OWN != 0, "they may pass the g
 pub(crate) struct OneVolume {
     /// Its name in access rules: `SVM:/vol/VOLUME/.`.
     pub name: String,
-    /// Whether clients may use its files now.
-    pub online: bool,
+    /// Whether its files were read and found damaged.
+    is_damaged: bool,
     /// Bytes that its files may use.
     limit: u64,
     qtrees: Vec<Qtree>,
@@ -51,7 +51,7 @@ pub(crate) struct OneVolume {
     followed: Vec<FollowedFile>,
     /// Those of them that are missing, until it has been reported.
     lost: Vec<ObjectId>,
-    /// Its files; `None` while they are being read, or if they are damaged.
+    /// Its files; `None` until they have been read, or if they are damaged.
     pub tree: Option<Box<FileTree>>,
     /// How often they have been read since the server started.
     readings: u64,
@@ -141,7 +141,7 @@ impl AllFiles {
     ) {
         let found = self.volumes.entry(volume).or_insert_with(|| OneVolume {
             name: String::new(),
-            online: false,
+            is_damaged: false,
             limit: 0,
             qtrees: Vec::new(),
             realms: HashMap::new(),
@@ -157,12 +157,13 @@ impl AllFiles {
         self.touched.insert(volume);
     }
 
-    /// Makes the files of a volume available to clients; `now` is the time since 1970.
-    pub(crate) fn begin(&mut self, now: Span, volume: ObjectId, mut tree: Box<FileTree>) {
+    /// Makes the files of a volume available to clients, or tells them that they are damaged if
+    /// there is no tree; `now` is the time since 1970.
+    pub(crate) fn begin(&mut self, now: Span, volume: ObjectId, mut tree: Option<Box<FileTree>>) {
         let Some(found) = self.volumes.get_mut(&volume) else { return };
-        tree.set_limit(found.limit);
+        tree.iter_mut().for_each(|tree| tree.set_limit(found.limit));
         found.readings += 1;
-        (found.tree, found.online) = (Some(tree), true);
+        (found.is_damaged, found.tree) = (tree.is_none(), tree);
         found.find_qtrees(now);
         found.find_followed(volume);
         self.touched.insert(volume);
@@ -172,7 +173,7 @@ impl AllFiles {
     /// to be replaced. Calls that wait are answered with an error, since their outcome is unknown.
     pub(crate) fn end(&mut self, now: Time, volume: ObjectId, gate: &mut Gate<Served>, io: &Io) {
         let Some(found) = self.volumes.get_mut(&volume) else { return };
-        (found.tree, found.online) = (None, false);
+        (found.tree, found.is_damaged) = (None, false);
         let gone = found.waiting.drain(..);
         self.woken.extend(gone.map(|Waiter { session, slot, .. }| Woken { session, slot, result: Err(Status::Stale) }));
         self.unbuffered.retain(|(of, _)| *of != volume);
@@ -212,16 +213,18 @@ impl AllFiles {
         self.volumes.get(&volume)
     }
 
-    /// The files of a volume, if clients may use them.
+    /// The files of a volume, if clients may use them. Before they have been read, clients are to
+    /// ask again.
     pub(crate) fn tree(&self, volume: ObjectId) -> Result<&FileTree, Status> {
         let found = self.volumes.get(&volume).ok_or(Status::Stale)?;
-        found.tree.as_deref().filter(|_| found.online).ok_or(Status::Io)
+        found.tree.as_deref().ok_or_else(|| found.why_closed())
     }
 
     /// The same, mutable.
     pub(crate) fn tree_mut(&mut self, volume: ObjectId) -> Result<&mut FileTree, Status> {
         let found = self.volumes.get_mut(&volume).ok_or(Status::Stale)?;
-        let tree = found.tree.as_deref_mut().filter(|_| found.online).ok_or(Status::Io)?;
+        let closed = found.why_closed();
+        let tree = found.tree.as_deref_mut().ok_or(closed)?;
         self.touched.insert(volume);
         self.loose.insert(volume);
         Ok(tree)
@@ -313,6 +316,11 @@ impl AllFiles {
 }
 
 impl OneVolume {
+    /// The answer to a call while its files are not there.
+    fn why_closed(&self) -> Status {
+        if self.is_damaged { Status::Io } else { Status::Jukebox }
+    }
+
     /// Ends the waits of calls whose change is durable, has failed, or finds no space.
     fn settle_waiters(&mut self, ended: &mut Vec<TailEnded>, woken: &mut Vec<Woken>) {
         let Some(tree) = &self.tree else { return };
@@ -394,5 +402,29 @@ pub(crate) fn status_of(refusal: TreeRefusal) -> Status {
         TreeRefusal::OtherRealm => Status::CrossDevice,
         TreeRefusal::Busy => Status::Jukebox,
         TreeRefusal::Failed => Status::Io,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A volume's files are asked for before they have been read (as while a volume is restored),
+    /// when they have been, and when they are damaged.
+    #[test]
+    fn files_that_are_being_read_are_asked_for_again() {
+        let (mut files, volume, now) = (AllFiles::default(), ObjectId(1), Span::ZERO);
+        let found = |files: &mut AllFiles| {
+            let [one, other] = [files.tree(volume).map(drop), files.tree_mut(volume).map(drop)];
+            assert_eq!(one, other);
+            one
+        };
+        assert_eq!(found(&mut files), Err(Status::Stale));
+        files.place(now, volume, ("svm01:/vol/vol1/.".into(), 1 << 20), Vec::new());
+        assert_eq!(found(&mut files), Err(Status::Jukebox));
+        files.begin(now, volume, Some(Box::new(FileTree::empty())));
+        assert_eq!(found(&mut files), Ok(()));
+        files.begin(now, volume, None);
+        assert_eq!(found(&mut files), Err(Status::Io));
     }
 }

@@ -98,7 +98,7 @@ impl Control {
         let fault = match found {
             Ok(tree) => match tree.check().first() {
                 None => {
-                    self.shard.order(Order::Files { object: volume, tree: Box::new(tree) })?;
+                    self.shard.order(Order::Files { object: volume, tree: Some(Box::new(tree)) })?;
                     return self.place(volume);
                 }
                 Some(fault) => fault.to_string(),
@@ -108,7 +108,7 @@ impl Control {
         tracing::error!(path, fault, "the files of clients are damaged and not served; see `seawall check`");
         let text = format!("{path}: the files of clients are damaged and not served: {fault}; see `seawall check`");
         self.watch.borrow_mut().found.push(Noticed::once(EventKind::FilesDamaged, path, text));
-        Ok(())
+        self.shard.order(Order::Files { object: volume, tree: None })
     }
 
     /// Reads the files of a volume from its tree and makes them available to clients.
