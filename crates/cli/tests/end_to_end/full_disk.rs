@@ -1,5 +1,6 @@
 //! A file system that fills up under the server.
 
+use crate::error_texts::told;
 use crate::nfs_client::Client;
 use crate::requires::{client, requires, skip};
 use crate::running::{Ended, Running, run, seawall, succeed, until};
@@ -126,6 +127,16 @@ fn a_full_file_system_fails_one_write_and_nothing_else() {
     succeed(small.inside().args(["rm", "disk/rest"]));
     small.tell("lun create -vserver svm01 -path /vol/vol1/next -size 16MiB");
     small.good("next", &["write -P 0x55 0 16M", "flush"]);
+}
+
+/// The client is told in words that there is no space.
+#[test]
+fn a_full_file_system_is_told_in_words() {
+    requires!("nbdsh", "unshare", "nsenter");
+    let Some(small) = Small::new() else { return };
+    small.tell("lun create -vserver svm01 -path /vol/vol1/big -size 64MiB");
+    let told = told(&small.uri("big"), "pwrite(bytes([7]) * (32 << 20), 0)");
+    assert_eq!(told, "write failed: no space is left, or the export ends there\nfailed\n");
 }
 
 /// A LUN of 8 MiB with a snapshot, and others that fill the pool to the last block. Writing over

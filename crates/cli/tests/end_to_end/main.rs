@@ -20,6 +20,7 @@ mod devices;
 mod dgen;
 mod durability;
 mod encrypted;
+mod error_texts;
 mod faults;
 mod fio;
 mod fio_checks;
