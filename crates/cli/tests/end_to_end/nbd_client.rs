@@ -1,19 +1,24 @@
 //! Our client against our server: `seawall fio` on an export over several connections, and over a
 //! server that is lost.
 
-use crate::running::{Running, seawall};
+use crate::running::{RESULTS, Running, run, seawall};
 use crate::scratch::Scratch;
 use crate::server::{LUN, Server};
 use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair, date_time_ymd};
 use serde_json::Value;
+use std::process::Command;
 
 /// `seawall fio` on an export for so long that only a signal or its requests end it; its report
 /// goes to a file.
 fn fio(scratch: &Scratch, uri: &str, arguments: &[&str]) -> Running {
+    Running::start(fio_command(scratch, uri, arguments))
+}
+
+fn fio_command(scratch: &Scratch, uri: &str, arguments: &[&str]) -> Command {
     let mut command = seawall(scratch.path());
     command.args(["fio", "--name=job", "--ioengine=nbd", "--output-format=json", "--output=report.json"]);
     command.arg("--eta=always").arg(format!("--uri={uri}")).args(arguments);
-    Running::start(command)
+    command
 }
 
 fn report(scratch: &Scratch) -> Value {
@@ -72,6 +77,33 @@ fn a_reading_job_survives_a_killed_server_and_says_so() {
     assert_eq!(again + unsent, reads, "{job}");
     assert!(losses["unknown"].as_object().is_some_and(serde_json::Map::is_empty), "{job}");
     drop(server);
+}
+
+/// A server that is there and does not answer (it is stopped) keeps a job beyond its end: the job
+/// says how many requests it waits for. Ctrl-C ends it with exit code 2, a report in which they
+/// count as unanswered, and a recording.
+#[test]
+fn a_job_says_that_it_waits_for_a_stalled_server_and_ends_when_told_to() {
+    let scratch = Scratch::new();
+    let mut server = Server::start(&scratch);
+    server.make_lun("16MiB");
+    let load = ["--rw=randread", "--bs=4k", "--iodepth=8", "--size=16m", "--time_based", "--runtime=8"];
+    let mut command = fio_command(&scratch, &server.uri(LUN), &load);
+    command.env(RESULTS, "results.sqlite");
+    let mut job = Running::start(command);
+    job.wait_for("IOPS");
+    server.running().signal("STOP");
+    let told = job.wait_for("outstanding for");
+    assert!(told.contains("8 requests outstanding for ") && told.contains("(Ctrl-C ends now)"), "{told}");
+    job.signal("INT");
+    let (status, lines) = job.end();
+    server.running().signal("CONT");
+    assert_eq!(status.code(), Some(2), "{lines:?}");
+    let job = report(&scratch);
+    assert_eq!((&job["error"], &job["seawall"]["errors"]["unanswered"]), (&110.into(), &8.into()), "{job}");
+    assert!(job["read"]["total_ios"].as_u64() > Some(0), "what was answered before counts: {job}");
+    let kept = run(seawall(scratch.path()).args(["results", "list", "--results", "results.sqlite"]));
+    assert!(kept.code == Some(0) && kept.out.contains("job"), "{kept:?}");
 }
 
 /// Writes do not go on silently: the job fails at the first whose outcome is not known, and says
