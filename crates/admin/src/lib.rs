@@ -16,6 +16,7 @@ mod adaptive;
 mod aggregate;
 mod answer;
 mod cache;
+mod certificate;
 mod chart;
 mod client_file;
 mod clone;
@@ -49,6 +50,7 @@ mod workload;
 mod world;
 
 pub use answer::{Answer, Note, Report};
+pub use certificate::{CertificatePurpose, CertificateSeen};
 pub use details::{CloneOrigin, FileNode, Junction, ObjectDetails};
 pub use effect::{Effect, Outcome, Taken};
 pub use errand::{object_of_uuid, uuid_of, uuid_text};

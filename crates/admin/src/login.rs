@@ -48,6 +48,7 @@ impl Errand<'_> {
                 let rows = logins.into_iter().map(|login| self.login_row(login)).collect::<Vec<_>>();
                 self.listed(rows, &selection)
             }
+            SecurityCommand::ShowCertificates(selection) => self.certificates(&selection),
             SecurityCommand::Create(create) => {
                 let scope = self.scope(create.role, create.vserver.as_ref())?;
                 self.change_login(&LoginChange::Create(Login { name: create.user.to_string(), scope }))

@@ -1,6 +1,6 @@
 //! The world as commands see it: the time, and what they may ask.
 
-use crate::{CacheSeen, Event, FileNode, LinkSeen, Login, LoginChange, Sample, SecondSeen};
+use crate::{CacheSeen, CertificateSeen, Event, FileNode, LinkSeen, Login, LoginChange, Sample, SecondSeen};
 use ::history::{Figures, Slot};
 use block::{Bytes, ObjectId, Span, Time};
 use qos::GroupId;
@@ -126,6 +126,11 @@ pub trait World {
     /// sentence, and nothing has changed.
     fn change_login(&self, _change: &LoginChange) -> Result<(), String> {
         Err("users belong to a server, and there is none here".into())
+    }
+
+    /// The certificates that the server uses, each once; empty if there is no server.
+    fn certificates(&self) -> Vec<CertificateSeen> {
+        Vec::new()
     }
 
     /// The log of events, oldest first; empty if there is no server.

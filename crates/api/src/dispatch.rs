@@ -22,8 +22,8 @@ use crate::problem::{Problem, code};
 use crate::query::{Query, decoded};
 use crate::record::{instance, page, picked};
 use crate::resource::{
-    Aggregates, Cluster, EmsEvents, Job, Jobs, JobsResource, Luns, Metrics, Policies, Qtrees, Resource, Svms, View,
-    VolumeFiles, VolumeSnapshots, Volumes, Workloads, unsupported,
+    Aggregates, Certificates, Cluster, EmsEvents, Job, Jobs, JobsResource, Luns, Metrics, Policies, Qtrees, Resource,
+    Svms, View, VolumeFiles, VolumeSnapshots, Volumes, Workloads, unsupported,
 };
 use admin::{Administration, At};
 use block::{ObjectId, Span};
@@ -130,6 +130,7 @@ impl Errand<'_> {
             ["api", "private", "cli", ref words @ ..] => self.line(words),
             ["api", "cluster"] => self.only_shown("cluster", || self.state.cluster.record()),
             ["api", "cluster", "jobs", ref key @ ..] => self.resource(&JobsResource, key),
+            ["api", "security", "certificates", ref key @ ..] => self.resource(&Certificates, key),
             ["api", "svm", "svms", ref key @ ..] => self.resource(&Svms, key),
             ["api", "storage", "aggregates", ref key @ ..] => self.resource(&Aggregates, key),
             ["api", "support", "ems", "events", ref key @ ..] => self.resource(&EmsEvents, key),

@@ -3,8 +3,8 @@
 
 use crate::record::{Field, Kind};
 use crate::resource::{
-    Aggregates, Cluster, EmsEvents, JobsResource, Luns, Metrics, Policies, Qtrees, Resource, Svms, VolumeFiles,
-    VolumeSnapshots, Volumes, Workloads,
+    Aggregates, Certificates, Cluster, EmsEvents, JobsResource, Luns, Metrics, Policies, Qtrees, Resource, Svms,
+    VolumeFiles, VolumeSnapshots, Volumes, Workloads,
 };
 use crate::setting::body_schema;
 use block::ObjectId;
@@ -21,6 +21,7 @@ pub(crate) fn document() -> Value {
         json!({ "get": operation("Show: cluster", &[], None, "200", &Cluster::schema()) }),
     );
     document.add(&JobsResource, "/api/cluster/jobs", &["uuid"]);
+    document.add(&Certificates, "/api/security/certificates", &["uuid"]);
     document.add(&Svms, "/api/svm/svms", &["uuid"]);
     document.add(&EmsEvents, "/api/support/ems/events", &["node.name", "index"]);
     document.add(&Aggregates, "/api/storage/aggregates", &["uuid"]);

@@ -1,6 +1,7 @@
 //! The resources: their items, their fields, and the commands of their changes.
 
 mod aggregate;
+mod certificate;
 mod cluster;
 mod event;
 mod file;
@@ -16,6 +17,7 @@ mod volume;
 mod workload;
 
 pub(crate) use aggregate::Aggregates;
+pub(crate) use certificate::Certificates;
 pub use cluster::Cluster;
 pub(crate) use event::EmsEvents;
 pub(crate) use file::VolumeFiles;

@@ -124,7 +124,7 @@ areas! {
     Statistics(StatisticsShow),
     /// `cache …`
     Cache(CacheCommand),
-    /// `security login …`
+    /// `security …`
     Security(SecurityCommand),
     /// `event log …`
     Event(EventCommand),

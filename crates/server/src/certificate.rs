@@ -1,12 +1,13 @@
-//! The names in a client's certificate, which access rules match.
+//! The names in a certificate. Access rules match those in a client's.
 //!
-//! TLS has verified the certificate before, so nothing is refused here. A name that is not
+//! TLS has verified that certificate before, so nothing is refused here. A name that is not
 //! understood is left out, and no rule matches a client without a name.
 
 use std::net::IpAddr;
 use x509_parser::certificate::X509Certificate;
 use x509_parser::extensions::GeneralName;
 use x509_parser::prelude::FromDer as _;
+use x509_parser::x509::X509Name;
 
 /// The names in a certificate in DER: `CN=` for the subject's common name; `DNS:`, `email:`, `URI:`
 /// and `IP:` for the alternative ones.
@@ -37,15 +38,18 @@ fn address(bytes: &[u8]) -> Option<IpAddr> {
     four.or_else(|_| <[u8; 16]>::try_from(bytes).map(IpAddr::from)).ok()
 }
 
-/// Adds a name, unless it is not UTF-8 or has control characters: then it could be mistaken for
-/// another.
+/// The first common name of a subject or an issuer; empty if there is none.
+pub(crate) fn common_name(name: &X509Name<'_>) -> String {
+    name.iter_common_name().find_map(|name| plain(name.as_slice())).unwrap_or_default().to_owned()
+}
+
 fn add(names: &mut Vec<String>, kind: &str, value: &[u8]) {
-    if let Ok(text) = std::str::from_utf8(value)
-        && !text.is_empty()
-        && !text.contains(char::is_control)
-    {
-        names.push(format!("{kind}{text}"));
-    }
+    names.extend(plain(value).map(|text| format!("{kind}{text}")));
+}
+
+/// A name, unless it is not UTF-8 or has control characters: then it could be mistaken for another.
+fn plain(value: &[u8]) -> Option<&str> {
+    std::str::from_utf8(value).ok().filter(|text| !text.is_empty() && !text.contains(char::is_control))
 }
 
 #[cfg(test)]

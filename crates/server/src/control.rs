@@ -25,6 +25,7 @@ use crate::monitor::Monitor;
 use crate::order::Order;
 use crate::persist::{changes_of, details_of, offline_of, partitions_of, records_of, snapshots_of};
 use crate::shard::{Account, Shard, ShardGone};
+use crate::tls::Tls;
 use admin::{AdminError, Administration, Answer, At, Effect, EventKind, Noticed, Outcome, World as _};
 use atomic::{AtomicChanges, touched};
 use block::{Bytes, ObjectId};
@@ -53,6 +54,7 @@ pub struct Control {
     events: Arc<Events>,
     watch: RefCell<Watch>,
     login_store: Option<Box<dyn LoginStore>>,
+    certificates: Vec<Tls>,
     clock: Clock,
     dates: Dates,
     audit: Option<Audit>,
@@ -100,7 +102,7 @@ impl Control {
         administration.partitions.memory = shard.cache();
         administration.details = details_of(contents);
         let align = maps.align();
-        let (monitor, events, watch, login_store) = Default::default();
+        let (monitor, events, watch, login_store, certificates) = Default::default();
         let (clock, dates) = (Clock::new(), Dates::new(|| 0));
         let (audit, loose, replaced, relief, pending, volumes, unfollowed) = Default::default();
         let mut control = Control {
@@ -111,6 +113,7 @@ impl Control {
             events,
             watch,
             login_store,
+            certificates,
             clock,
             dates,
             audit,
@@ -159,6 +162,7 @@ impl Control {
             &self.monitor,
             &self.events,
             Logins { store: self.login_store.as_deref(), secret: None },
+            &self.certificates,
         )
     }
 
@@ -291,6 +295,11 @@ impl Control {
         Control { login_store: Some(Box::new(store)), ..self }
     }
 
+    /// Sets whose certificates `security certificate show` displays.
+    pub fn show_certificates(&mut self, of: Vec<Tls>) {
+        self.certificates = of;
+    }
+
     /// Sets how memory is divided. Statistics start anew, so this is to be called first.
     #[must_use]
     pub fn with_budget(self, budget: MemoryBudget) -> Control {
@@ -401,7 +410,8 @@ impl Control {
             self.name_before_change();
         }
         let logins = Logins { store: self.login_store.as_deref(), secret };
-        let measuring = Measuring::new(&self.shard, &self.pool, &self.monitor, &self.events, logins);
+        let measuring =
+            Measuring::new(&self.shard, &self.pool, &self.monitor, &self.events, logins, &self.certificates);
         let at = self.at(&measuring);
         let outcome = self.administration.run_all(commands, &at)?;
         if let Err(gone) = measuring.is_whole() {

@@ -36,6 +36,7 @@ mod monitor;
 mod mounts;
 mod noticed;
 mod order;
+mod own_certificate;
 mod owner;
 mod persist;
 mod portmap;
@@ -47,7 +48,6 @@ mod shard;
 mod socket;
 mod starting;
 mod tls;
-mod validity;
 mod volume_files;
 mod waiting;
 

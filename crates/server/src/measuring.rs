@@ -5,9 +5,10 @@ use crate::events::Events;
 use crate::logins::Logins;
 use crate::monitor::Monitor;
 use crate::shard::{Shard, ShardGone};
+use crate::tls::Tls;
 use admin::{
-    Aggregate, CacheSeen, ClientFile, Event, FileNode, FilesSeen, HourDone, LinkSeen, Login, LoginChange, MemoryPart,
-    Named, Sample, SecondSeen, ServerSeen, World,
+    Aggregate, CacheSeen, CertificateSeen, ClientFile, Event, FileNode, FilesSeen, HourDone, LinkSeen, Login,
+    LoginChange, MemoryPart, Named, Sample, SecondSeen, ServerSeen, World,
 };
 use block::{Bytes, ObjectId, Time};
 use history::{Figures, Slot};
@@ -25,6 +26,7 @@ pub(crate) struct Measuring<'a> {
     monitor: &'a Monitor,
     events: &'a Events,
     logins: Logins<'a>,
+    certificates: &'a [Tls],
     used: OnceCell<HashMap<ObjectId, u64>>,
     connected: OnceCell<BTreeMap<ObjectId, u64>>,
     space: OnceCell<Option<map::Usage>>,
@@ -39,9 +41,10 @@ impl<'a> Measuring<'a> {
         monitor: &'a Monitor,
         events: &'a Events,
         logins: Logins<'a>,
+        certificates: &'a [Tls],
     ) -> Measuring<'a> {
         let (used, connected, space, is_gone) = Default::default();
-        Measuring { shard, pool, monitor, events, logins, used, connected, space, is_gone }
+        Measuring { shard, pool, monitor, events, logins, certificates, used, connected, space, is_gone }
     }
 
     /// Whether all figures that were needed could be fetched.
@@ -127,6 +130,17 @@ impl World for Measuring<'_> {
 
     fn change_login(&self, change: &LoginChange) -> Result<(), String> {
         self.logins.change(change)
+    }
+
+    fn certificates(&self) -> Vec<CertificateSeen> {
+        let mut all: Vec<CertificateSeen> = Vec::new();
+        for seen in self.certificates.iter().flat_map(Tls::seen) {
+            // The same file may serve both NBD and REST.
+            if !all.contains(&seen) {
+                all.push(seen);
+            }
+        }
+        all
     }
 
     fn events(&self) -> Vec<Arc<Event>> {

@@ -5,7 +5,8 @@
 //! certificates apply to later connections (see [`Tls::renew`]). The state of one connection is in
 //! `session/tls`.
 
-use crate::validity::{self, Validity};
+use crate::own_certificate::{self, OwnCertificate};
+use admin::CertificateSeen;
 use cipher::{CipherFault, Keys, Records, Session, secret};
 use rustls::RootCertStore;
 use rustls::crypto::CryptoProvider;
@@ -97,7 +98,7 @@ pub struct Tls {
 /// The configuration of new connections.
 #[derive(Clone)]
 enum Inner {
-    Certificates(Arc<ServerConfig>, Arc<[Validity]>),
+    Certificates(Arc<ServerConfig>, Arc<[OwnCertificate]>),
     Keys(Keys),
 }
 
@@ -147,6 +148,14 @@ impl Tls {
         }
     }
 
+    /// The certificates in force; none for pre-shared keys.
+    pub(crate) fn seen(&self) -> Vec<CertificateSeen> {
+        match &*self.inner.lock().unwrap_or_else(PoisonError::into_inner) {
+            Inner::Certificates(_, certificates) => certificates.iter().map(|own| own.seen.clone()).collect(),
+            Inner::Keys(_) => Vec::new(),
+        }
+    }
+
     /// The records of a new connection.
     pub(crate) fn accept(&self) -> Result<Records, CipherFault> {
         let inner = self.inner.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -162,7 +171,7 @@ impl Inner {
     fn read(source: &TlsSource) -> Result<Inner, TlsError> {
         match source {
             TlsSource::Certificates(files) => {
-                Ok(Inner::Certificates(Arc::new(read(files)?), validity::of(files)?.into()))
+                Ok(Inner::Certificates(Arc::new(read(files)?), own_certificate::of(files)?.into()))
             }
             TlsSource::Keys(path) => {
                 let wrong = |error: &dyn std::fmt::Display| file_error(path, "pre-shared keys", error);

@@ -2,6 +2,7 @@
 //! client makes are tested with the built program.
 
 mod asked;
+mod certificates;
 mod events;
 mod exposition;
 mod goal;
@@ -13,7 +14,6 @@ mod single;
 use super::*;
 use crate::caller::Role;
 use admin::World;
-use asked::Counted;
 use block::Time;
 use proptest::prelude::*;
 use qos::RegistrySettings;
@@ -35,7 +35,7 @@ struct Bare {
 
 impl Bare {
     fn at<T>(&self, then: impl FnOnce(&At<'_>) -> T) -> T {
-        then(&At { now: Time::ZERO, began: 0, world: &Counted(&self.asked) })
+        then(&At { now: Time::ZERO, began: 0, world: &asked::Counted(&self.asked) })
     }
 }
 
@@ -56,7 +56,7 @@ impl PoolAccess for Bare {
 
     fn run(&mut self, commands: Vec<Command>) -> Result<(), Problem> {
         let asked = Cell::new(0);
-        let at = At { now: Time::ZERO, began: 0, world: &Counted(&asked) };
+        let at = At { now: Time::ZERO, began: 0, world: &asked::Counted(&asked) };
         let outcome = self.administration.run_all(commands, &at).map_err(|error| Problem::from(&error))?;
         let permitted = outcome.effects.iter().filter_map(|effect| match *effect {
             admin::Effect::Permit { user, group, mode, .. } => Some((user, group, mode)),

@@ -113,6 +113,7 @@ impl Serve {
         let rest = config.rest.listen.clone().map(|listen| rest(listen, &config, dir, &control)).transpose()?;
         let renewed: Vec<Tls> = tls.into_iter().chain(rest.as_ref().map(Rest::tls)).collect();
         warn_of_outdated(&renewed);
+        control.lock().unwrap_or_else(PoisonError::into_inner).show_certificates(renewed.clone());
         renew_on_hangup(hangup, renewed, Arc::downgrade(&control))?;
         // Everything is ready when these lines appear.
         serving.iter().for_each(|line| terminal::line(line));

@@ -1,11 +1,12 @@
-//! `security login` and `event log` by the shell: who may log in by REST, and what the server
-//! noticed, over a restart.
+//! `security` and `event log` by the shell: who may log in by REST, which certificates the server
+//! uses, and what it noticed, over a restart.
 
-use crate::running::{Ended, seawall};
+use crate::requires::{client, requires};
+use crate::running::{Ended, run, seawall, succeed, until};
 use crate::scratch::Scratch;
 use crate::server::{Server, read_text};
 use std::io::Write as _;
-use std::process::Stdio;
+use std::process::{Command, Stdio};
 
 /// Gives a shell lines, and passwords behind those that need one.
 fn shell(scratch: &Scratch, input: &str) -> Ended {
@@ -71,4 +72,40 @@ fn events_are_shown_also_after_a_restart() {
     assert!(shown.contains("3 entries were displayed."), "started, stopped, started: {shown}");
     let one = server.tell(&["event log show -seqnum 2"]);
     assert!(one.contains("Message Name: server.stopped") && one.contains("Severity: NOTICE"), "{one}");
+}
+
+/// What recurred in the last minute before a stop is in the log of the next start, with its count.
+#[test]
+fn what_recurred_before_a_stop_is_counted_after_it() {
+    requires!("nbdinfo");
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    let refused = || assert_eq!(run(client("nbdinfo").arg(server.uri("/vol/vol1/none"))).code, Some(1));
+    refused();
+    // What the data thread notices is gathered once a second; what comes after is a repeat.
+    until("it is told once", || server.tell(&["event log show -severity *"]).contains("nbd.export.refused"));
+    refused();
+    refused();
+    server.stop();
+    let server = Server::start(&scratch);
+    let shown = server.tell(&["event log show -severity * -messagename nbd.export.refused -fields count -output json"]);
+    let shown: serde_json::Value = serde_json::from_str(&shown).unwrap();
+    let counts = shown["records"].as_array().unwrap().iter().filter_map(|event| event["count"].as_u64());
+    assert!(counts.clone().count() > 1 && counts.sum::<u64>() >= 3, "{shown}");
+}
+
+/// The certificate that was made for REST is shown, with the serial number that it has for openssl.
+#[test]
+fn the_certificates_in_use_are_shown() {
+    requires!("openssl");
+    let scratch = Scratch::new();
+    let server = Server::start_with(&scratch, &["--rest", "127.0.0.1:0"]);
+    let shown = server.tell(&["security certificate show -instance"]);
+    let mut openssl = Command::new("openssl");
+    let openssl = openssl.args(["x509", "-noout", "-serial", "-in"]).arg(scratch.join("pool/rest-cert.pem"));
+    let serial = succeed(openssl).trim().replace("serial=", "");
+    for words in [format!("Serial Number of Certificate: {serial}"), "Type of Certificate: server".into()] {
+        assert!(shown.contains(&words), "{words}: {shown}");
+    }
+    assert!(shown.contains("Vserver: pool") && shown.contains("Unique Certificate Name: rest-cert.pem"), "{shown}");
 }

@@ -1,6 +1,6 @@
 //! What words are about that begin commands and are none yet, for the list of the ways to go on.
 
-const AREAS: [(&str, &str); 43] = [
+const AREAS: [(&str, &str); 44] = [
     ("vserver", "SVMs, which volumes belong to"),
     ("volume", "Volumes, and what is in them"),
     ("volume qtree", "Folders of volumes with policies of their own"),
@@ -42,6 +42,7 @@ const AREAS: [(&str, &str); 43] = [
     ("memory", "What the server's memory is used for"),
     ("security", "Who may do what"),
     ("security login", "Users of the REST interface"),
+    ("security certificate", "What the server shows of itself"),
     ("event", "What happened"),
     ("event log", "The log of what happened"),
 ];

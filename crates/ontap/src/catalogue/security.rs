@@ -1,4 +1,5 @@
-//! `security login`: who may log in by REST, and what they may do.
+//! `security login`: who may log in by REST, and what they may do; `security certificate`: what the
+//! server shows of itself.
 
 use super::commands;
 use crate::value::{AuthenticationMethod, LoginApplication, LoginName, LoginRole, ObjectName};
@@ -58,6 +59,28 @@ commands! {
         "role",
         /// Whether the user is locked out
         "is-account-locked",
+    }
+
+    shows
+    /// Display the certificates that the server uses, and when they expire
+    "security certificate show" => ShowCertificates by { "serial" } {
+        /// The pool, as a certificate is of all SVMs
+        "vserver",
+        /// Common name of whom it is for
+        "common-name",
+        /// Serial number, in hexadecimal
+        "serial",
+        /// Common name of who issued it
+        "ca",
+        /// server, server-ca for what stands behind it in its file, client-ca for what verifies
+        /// clients
+        "type",
+        /// Its file
+        "cert-name",
+        /// When it begins to be valid: MM/DD/YYYY, or with a time of day
+        "start": Time,
+        /// When it expires: MM/DD/YYYY, or with a time of day, "MM/DD/YYYY HH:MM:SS"
+        "expiration": Time,
     }
 }
 

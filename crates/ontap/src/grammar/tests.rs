@@ -8,7 +8,7 @@ use proptest::prelude::*;
 use std::collections::BTreeSet;
 
 /// All commands, with the six of snapshots counted again under their shorter name.
-const COMMANDS: usize = 93;
+const COMMANDS: usize = 94;
 
 fn ok(line: &str) -> Command {
     parse(line).unwrap_or_else(|e| panic!("{line}: {e}"))

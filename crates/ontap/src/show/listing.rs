@@ -1,9 +1,10 @@
 //! The result of a `show` command: rows of one kind, and the form that was asked for.
 
 use super::{
-    AdaptiveRow, AggregateRow, CachePartitionRow, CacheStatisticsRow, CloneRow, DfRow, EventRow, FairnessRow, FileRow,
-    HistoryRow, LinkRow, LoginRow, LunRow, MemoryRow, PolicyGroupRow, QtreeRow, Row, SecondLevelRow, SnapshotRow,
-    VolumeRow, VserverRow, WorkloadRow, columns, fields_of, instance, json, order, picked, summary,
+    AdaptiveRow, AggregateRow, CachePartitionRow, CacheStatisticsRow, CertificateRow, CloneRow, DfRow, EventRow,
+    FairnessRow, FileRow, HistoryRow, LinkRow, LoginRow, LunRow, MemoryRow, PolicyGroupRow, QtreeRow, Row,
+    SecondLevelRow, SnapshotRow, VolumeRow, VserverRow, WorkloadRow, columns, fields_of, instance, json, order, picked,
+    summary,
 };
 use crate::catalogue::{Form, Output, Selection};
 use crate::value::SizeUnits;
@@ -89,6 +90,8 @@ kinds! {
     Events(EventRow),
     /// `security login show`
     Logins(LoginRow),
+    /// `security certificate show`
+    Certificates(CertificateRow),
 }
 
 impl Listing {

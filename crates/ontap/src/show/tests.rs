@@ -112,7 +112,7 @@ fn asks(line: &str) -> Selection {
         | Command::Clone(CloneCommand::Show(s))
         | Command::Network(NetworkCommand::Show(s))
         | Command::Event(EventCommand::Show(s))
-        | Command::Security(SecurityCommand::Show(s))
+        | Command::Security(SecurityCommand::Show(s) | SecurityCommand::ShowCertificates(s))
         | Command::Workload(WorkloadCommand::Show(s)) => s,
         other => panic!("{line} is no show command: {other:?}"),
     }

@@ -17,7 +17,7 @@ impl Control {
     /// The shard is gone.
     pub fn follow_sizes(&mut self) -> Result<(), ShardGone> {
         let logins = Logins::default();
-        let measuring = Measuring::new(&self.shard, &self.pool, &self.monitor, &self.events, logins);
+        let measuring = Measuring::new(&self.shard, &self.pool, &self.monitor, &self.events, logins, &[]);
         let edits = self.administration.follow_sizes(self.clock.now(), &|leaf| measuring.used(leaf));
         measuring.is_whole()?;
         match edits {
@@ -57,7 +57,7 @@ impl Control {
         }
         self.name_before_change();
         let logins = Logins::default();
-        let measuring = Measuring::new(&self.shard, &self.pool, &self.monitor, &self.events, logins);
+        let measuring = Measuring::new(&self.shard, &self.pool, &self.monitor, &self.events, logins, &[]);
         let at = self.at(&measuring);
         let news: Vec<(ObjectId, Option<String>)> =
             self.unfollowed.iter().map(|(file, name)| (*file, name.clone())).collect();

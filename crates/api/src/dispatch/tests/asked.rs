@@ -47,6 +47,10 @@ impl World for Counted<'_> {
         Some(admin::Aggregate { name: "pool".into(), size: 1000, available: 400 })
     }
 
+    fn certificates(&self) -> Vec<admin::CertificateSeen> {
+        certificates::used()
+    }
+
     fn events(&self) -> Vec<Arc<admin::Event>> {
         events::noticed()
     }

@@ -44,6 +44,28 @@ fn users_are_laid_out() {
     assert_snapshot!("login_instance", shown(&rows[1..], "security login show -instance"));
 }
 
+#[test]
+fn certificates_are_laid_out() {
+    let row = |serial: &str, common_name: &str, kind| CertificateRow {
+        vserver: "pool".into(),
+        common_name: common_name.into(),
+        serial: serial.into(),
+        ca: "ca.example".into(),
+        kind,
+        file: "server-cert.pem".into(),
+        start: 1_795_314_659,
+        expiration: 1_826_850_659,
+    };
+    let rows =
+        [row("4F4E4D7B", "db.example", "server"), row("6D04F6C7C20BE2EA3CFA1B9C4FBB1FA5C0B36A42", "", "client-ca")];
+    let text = shown(&rows, "security certificate show");
+    assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
+    assert_snapshot!("certificate_summary", text);
+    assert_snapshot!("certificate_instance", shown(&rows[..1], "security certificate show -instance"));
+    let ends = |when: &str| shown(&rows, &format!("security certificate show -expiration {when} -fields expiration"));
+    assert!(ends("<11/23/2027").contains("2 entries") && ends("<11/21/2027").contains("no entries matching"));
+}
+
 /// The pool, the space of its volumes, its memory, and fairness.
 #[test]
 fn space_and_memory_are_laid_out() {
