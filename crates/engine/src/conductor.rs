@@ -8,7 +8,7 @@ use crate::worker::WorkloadSecond;
 use block::{Span, Time};
 use stats::job::Losses;
 use stats::run::{self, GateRow, Hits, Point, Run, RunActor, RunPlace, Served};
-use stats::{DispatchTrace, FloorFared, HeldBy, Histogram, SETTLE, Waits};
+use stats::{DispatchTrace, FloorOutcome, HeldBy, Histogram, SETTLE, Waits};
 use std::borrow::Cow;
 use workload::Spec;
 use workload::plan::{Phase, Plan};
@@ -114,7 +114,7 @@ pub struct ObjectSecond {
     /// The owner of the limit in `held_by`: a path or a group's name; empty if there is none.
     pub held_at: String,
     /// Whether its own floor was met.
-    pub floor: FloorFared,
+    pub floor: FloorOutcome,
     /// Dispatches, in bins of absolute time.
     pub trace: DispatchTrace,
     /// Cache hits and misses of its reads.
@@ -405,12 +405,12 @@ fn joined<'s>(paths: &[String], second: &'s Second) -> Option<Cow<'s, ObjectSeco
 }
 
 /// State of the floor that covers an object: its own, or the nearest one above it.
-fn floor_over(path: &str, second: &Second) -> FloorFared {
+fn floor_over(path: &str, second: &Second) -> FloorOutcome {
     let is_over = |above: &str| {
         path.strip_prefix(above).is_some_and(|rest| rest.is_empty() || rest.starts_with('/') || rest.starts_with(":/"))
     };
-    let over = second.objects.iter().filter(|object| object.floor != FloorFared::NotSet && is_over(&object.path));
-    over.max_by_key(|object| object.path.len()).map_or(FloorFared::NotSet, |object| object.floor)
+    let over = second.objects.iter().filter(|object| object.floor != FloorOutcome::NotSet && is_over(&object.path));
+    over.max_by_key(|object| object.path.len()).map_or(FloorOutcome::NotSet, |object| object.floor)
 }
 
 /// A shorter rest of a phase is added to the second before it.

@@ -25,7 +25,7 @@ pub struct Session {
 }
 
 enum State {
-    Shaking(Pin<Box<dyn Future<Output = Result<TlsStream<Pipe>, Error>> + Send>>),
+    Handshake(Pin<Box<dyn Future<Output = Result<TlsStream<Pipe>, Error>> + Send>>),
     Open(Box<TlsStream<Pipe>>),
     Over,
 }
@@ -62,8 +62,8 @@ impl Session {
         let end = pipe.clone();
         // The acceptor opens any connection that the builder makes, a client's too. A connector
         // would require a host name, which keys do not have.
-        let shaking = Box::pin(async move { TlsAcceptor::new(opening).accept(end).await });
-        Session { pipe, state: State::Shaking(shaking), name: String::new(), parted: false }
+        let handshake = Box::pin(async move { TlsAcceptor::new(opening).accept(end).await });
+        Session { pipe, state: State::Handshake(handshake), name: String::new(), parted: false }
     }
 
     /// Feeds received records.
@@ -76,12 +76,12 @@ impl Session {
     /// # Errors
     /// The ends have no key in common, or what was received is not TLS.
     pub fn shake_hands(&mut self) -> Result<bool, PskError> {
-        let shaking = match &mut self.state {
-            State::Shaking(shaking) => shaking,
+        let handshake = match &mut self.state {
+            State::Handshake(handshake) => handshake,
             State::Open(_) => return Ok(true),
             State::Over => return Err(PskError::Over),
         };
-        match shaking.as_mut().poll(&mut context()) {
+        match handshake.as_mut().poll(&mut context()) {
             Poll::Pending => Ok(false),
             Poll::Ready(opened) => {
                 let opened =
@@ -97,7 +97,7 @@ impl Session {
 
     /// Whether the handshake is in progress.
     pub fn is_handshaking(&self) -> bool {
-        matches!(self.state, State::Shaking(_))
+        matches!(self.state, State::Handshake(_))
     }
 
     /// The name of the key; empty before the handshake is over.

@@ -8,7 +8,7 @@ pub(crate) use limits::{Bound, Ceiling, Floor, ceilings, floors, limits_in_force
 
 use crate::text;
 use block::Span;
-use stats::{FloorFared, HeldBy, Interval, Phase, Recording, SETTLE, Tally, Waits, WorkloadRecord};
+use stats::{FloorOutcome, HeldBy, Interval, Phase, Recording, SETTLE, Tally, Waits, WorkloadRecord};
 use std::borrow::Cow;
 
 /// A ceiling counts as binding if its workloads together reach this fraction of it.
@@ -53,7 +53,7 @@ pub(crate) fn has_gate(recording: &Recording) -> bool {
     let told = |interval: &Interval| {
         in_gate(interval) > Some(Span::ZERO)
             || interval.held_by != HeldBy::Nothing
-            || interval.floor != FloorFared::NotSet
+            || interval.floor != FloorOutcome::NotSet
     };
     recording.workloads.iter().any(|workload| workload.intervals.iter().any(told))
 }
@@ -162,9 +162,9 @@ pub(crate) fn floor_remark(recording: &Recording, workload: &WorkloadRecord, pha
     let within = |interval: &&Interval| {
         phase_of(&recording.phases, interval) == Some(phase) && interval.start >= start + SETTLE.min(Span::SECOND)
     };
-    let floors: Vec<FloorFared> = workload.intervals.iter().filter(within).map(|interval| interval.floor).collect();
-    let kind = |floor: &FloorFared| std::mem::discriminant(floor);
-    let count = |of: &FloorFared| floors.iter().filter(|floor| kind(floor) == kind(of)).count();
+    let floors: Vec<FloorOutcome> = workload.intervals.iter().filter(within).map(|interval| interval.floor).collect();
+    let kind = |floor: &FloorOutcome| std::mem::discriminant(floor);
+    let count = |of: &FloorOutcome| floors.iter().filter(|floor| kind(floor) == kind(of)).count();
     let missed = floors.iter().filter(|floor| floor.is_short()).count();
     // Of a reason's numbers the last one is shown.
     let why = floors.iter().filter(|floor| floor.is_short()).max_by_key(|floor| count(floor))?;

@@ -17,7 +17,7 @@ use crate::column::{self, Bits, Column, Written, unzigzag, zigzag};
 use block::Span;
 use deflated::Deflated;
 use stats::run::{Coarse, GateRow, Hits, Minute, Slice, Spread, Times};
-use stats::{FloorFared, HeldBy, Histogram, Waits};
+use stats::{FloorOutcome, HeldBy, Histogram, Waits};
 
 /// Version of the blocks that are written.
 const VERSION: u8 = 2;
@@ -93,7 +93,7 @@ pub(crate) fn pack_gate(rows: &[GateRow]) -> Vec<u8> {
     }
     out.column(&column(&|row| HeldBy::ALL.iter().position(|by| *by == row.held_by).map(|place| place as u64)));
     out.column(&column(&|row| row.held_at.map(u64::from)));
-    out.column(&column(&|row| FLOORS.iter().position(|key| *key == row.floor.key().0).map(|place| place as u64)));
+    out.column(&column(&|row| row.floor.place().map(|place| place as u64)));
     out.column(&column(&|row| row.floor.key().1));
     // Without a cache no hits are stored.
     let kept = |row: &GateRow, count: u64| (row.cached != Hits::default()).then_some(count);
@@ -115,7 +115,7 @@ pub(crate) fn unpack_gate(bytes: &[u8]) -> Option<Vec<GateRow>> {
         let [ceiling, floors, turn, device] = &waits;
         let waits = Waits { ceiling: span(ceiling)?, floors: span(floors)?, turn: span(turn)?, device: span(device)? };
         let held_by = *HeldBy::ALL.get(usize::try_from(held_by[row]?).ok()?)?;
-        let floor = FloorFared::from_key(FLOORS.get(usize::try_from(floor[row]?).ok()?)?, number[row])?;
+        let floor = FloorOutcome::ALL.get(usize::try_from(floor[row]?).ok()?)?.with(number[row])?;
         let held_at = held_at[row].map(|number| number as u32);
         let count = |column: &Option<Column>| column.as_ref().and_then(|column| column[row]).unwrap_or(0);
         let cached = Hits { found: count(&found), missed: count(&missed) };
@@ -143,20 +143,6 @@ pub(crate) fn unpack_minute(bytes: &[u8]) -> Option<Minute> {
     let response = Coarse::from_filled(rows.map(bucket).collect::<Option<_>>()?)?;
     Some(Minute { start, response })
 }
-
-/// The index is stored in blocks, so new states are appended.
-const FLOORS: [&str; 10] = [
-    "not_set",
-    "met",
-    "needs_outstanding",
-    "overcommitted",
-    "ceiling_above",
-    "adjusting",
-    "takes_at_best",
-    "not_helped",
-    "link_above",
-    "away_from_server",
-];
 
 /// Packs the columns of a block.
 pub(crate) struct Packer(Written);

@@ -10,7 +10,7 @@ use stats::run::{
     Cell, Class, GateRow, GateSeries, Identity, Kind, Point, Run, RunActor, RunPlace, Series, Slice, State, Times,
 };
 use stats::{
-    Counts, CycleRecord, DispatchTrace, FloorFared, HeldBy, Histogram, LimitsInForce, ObjectRecord, Outcome, Verdict,
+    Counts, CycleRecord, DispatchTrace, FloorOutcome, HeldBy, Histogram, LimitsInForce, ObjectRecord, Outcome, Verdict,
     Waits,
 };
 
@@ -165,7 +165,7 @@ impl Loader<'_> {
         })?;
         let named = |(second, held_by, floor, number): (Second, String, String, Option<u64>)| {
             let held_by = HeldBy::from_key(&held_by).ok_or(Failure::Damaged("what held a workload back"))?;
-            let floor = FloorFared::from_key(&floor, number).ok_or(Failure::Damaged("how a floor fared"))?;
+            let floor = FloorOutcome::from_key(&floor, number).ok_or(Failure::Damaged("how a floor fared"))?;
             Ok(Second { gate: GateRow { held_by, floor, ..second.gate }, ..second })
         };
         found.into_iter().map(named).collect()

@@ -3,7 +3,7 @@
 use admin::main_cause;
 use block::{Cause, Completion, LimitKind, ObjectId, OpKind, Span};
 use qos::{FloorState, GroupId, Shortage};
-use stats::{Counts, DispatchTrace, FloorFared, HeldBy, Histogram, Waits};
+use stats::{Counts, DispatchTrace, FloorOutcome, HeldBy, Histogram, Waits};
 
 /// The figures of one object (a LUN, or something that contains it) or one shared group.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -83,17 +83,17 @@ pub enum HeldAt {
 }
 
 /// How a floor fared, in the terms of recordings.
-pub fn fared(floor: FloorState) -> FloorFared {
+pub fn floor_outcome(floor: FloorState) -> FloorOutcome {
     match floor {
-        FloorState::NotSet => FloorFared::NotSet,
-        FloorState::Met => FloorFared::Met,
+        FloorState::NotSet => FloorOutcome::NotSet,
+        FloorState::Met => FloorOutcome::Met,
         FloorState::Short { why, .. } | FloorState::Slow { why, .. } => match why {
-            Shortage::NeedsOutstanding(number) => FloorFared::NeedsOutstanding(number),
-            Shortage::Overcommitted { phi_per_mille } => FloorFared::Overcommitted(phi_per_mille),
-            Shortage::CeilingAbove => FloorFared::CeilingAbove,
-            Shortage::TakesAtBest(span) => FloorFared::TakesAtBest(span.as_nanos()),
-            Shortage::NotHelped => FloorFared::NotHelped,
-            Shortage::Adjusting => FloorFared::Adjusting,
+            Shortage::NeedsOutstanding(number) => FloorOutcome::NeedsOutstanding(number),
+            Shortage::Overcommitted { phi_per_mille } => FloorOutcome::Overcommitted(phi_per_mille),
+            Shortage::CeilingAbove => FloorOutcome::CeilingAbove,
+            Shortage::TakesAtBest(span) => FloorOutcome::TakesAtBest(span.as_nanos()),
+            Shortage::NotHelped => FloorOutcome::NotHelped,
+            Shortage::Adjusting => FloorOutcome::Adjusting,
         },
     }
 }

@@ -52,7 +52,7 @@ mod volume_files;
 mod waiting;
 
 pub use access::{Access, AccessRule, NOBODY, Network, NetworkError, Pattern, Squash, Squashed};
-pub use account::{AccountRow, Accounts, HeldAt, fared, held_by};
+pub use account::{AccountRow, Accounts, HeldAt, floor_outcome, held_by};
 pub use audit::{Actor, Audit, AuditError};
 pub use budget::MemoryBudget;
 pub use config::{ConfigError, LogFormat, LogLevel, LogSettings, RestConfig, ServeConfig};

@@ -119,13 +119,13 @@ pub(crate) struct Session {
 }
 
 enum Phase {
-    Handshake(Box<Shaking>),
+    Handshake(Box<Negotiation>),
     Transmission(Box<Link>),
     Nfs(Box<NfsLink>),
 }
 
 /// A connection in its handshake.
-struct Shaking {
+struct Negotiation {
     handshake: ServerHandshake,
     /// The client has asked for TLS, which begins once the answer to its `STARTTLS` is sent.
     upgrades: bool,
@@ -233,7 +233,7 @@ impl Session {
                     time = time.min(REFUSAL_TIME);
                 }
                 handshake.start(shard.scratch);
-                Phase::Handshake(Box::new(Shaking { handshake, upgrades: false }))
+                Phase::Handshake(Box::new(Negotiation { handshake, upgrades: false }))
             }
         };
         let mut session = Session {

@@ -4,7 +4,7 @@ use admin::{Administration, CacheSeen, DEFAULT_PARTITION};
 use block::{Cause, ObjectId, Span};
 use engine::ObjectSecond;
 use qos::GroupId;
-use server::{AccountRow, Control, HeldAt, fared, held_by, trace_of};
+use server::{AccountRow, Control, HeldAt, floor_outcome, held_by, trace_of};
 use stats::run::{Hits, PartitionRecord};
 use stats::{DispatchTrace, Waits};
 use std::collections::BTreeMap;
@@ -66,7 +66,7 @@ pub fn objects(
             Some(HeldAt::Group(group)) => names.group(group),
             None => String::new(),
         };
-        second.floor = fared(said.floor);
+        second.floor = floor_outcome(said.floor);
         second.trace = said.passed.as_ref().map_or_else(DispatchTrace::default, trace_of);
     }
     for (object, hits) in cached {

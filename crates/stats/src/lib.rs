@@ -25,7 +25,7 @@ pub use direction::{Direction, PerDirection};
 pub use histogram::{Histogram, Summary};
 pub use median::Median;
 pub use recording::{
-    BurstAllowed, Counts, CycleRecord, FloorFared, HeldBy, Interval, LimitsInForce, Machine, ObjectRecord, Origin,
+    BurstAllowed, Counts, CycleRecord, FloorOutcome, HeldBy, Interval, LimitsInForce, Machine, ObjectRecord, Origin,
     Part, Phase, Recording, Scale, Tally, Waits, WorkloadRecord,
 };
 pub use schedule::Schedule;

@@ -226,7 +226,7 @@ pub struct Interval {
     /// Owner of the limit that held it back: an index in [`Recording::objects`].
     pub held_at: Option<u32>,
     /// State of the floor that covers it.
-    pub floor: FloorFared,
+    pub floor: FloorOutcome,
     /// Cache hits and misses of its reads, from the server; zero without a cache.
     pub cached: Hits,
 }
@@ -324,7 +324,7 @@ pub enum HeldBy {
 
 /// Whether a floor was met over an interval, and if not why.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum FloorFared {
+pub enum FloorOutcome {
     /// There is no floor.
     #[default]
     NotSet,
@@ -454,32 +454,32 @@ impl std::fmt::Display for HeldBy {
     }
 }
 
-impl FloorFared {
+impl FloorOutcome {
     /// Whether it was missed.
     pub fn is_short(self) -> bool {
-        !matches!(self, FloorFared::NotSet | FloorFared::Met)
+        !matches!(self, FloorOutcome::NotSet | FloorOutcome::Met)
     }
 }
 
-impl std::fmt::Display for FloorFared {
+impl std::fmt::Display for FloorOutcome {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            FloorFared::NotSet => f.pad("no floor"),
-            FloorFared::Met => f.pad("met"),
-            FloorFared::NeedsOutstanding(number) => {
+            FloorOutcome::NotSet => f.pad("no floor"),
+            FloorOutcome::Met => f.pad("met"),
+            FloorOutcome::NeedsOutstanding(number) => {
                 f.pad(&format!("needs {number} requests at the server at all times"))
             }
-            FloorFared::Overcommitted(thousandths) => {
+            FloorOutcome::Overcommitted(thousandths) => {
                 f.pad(&format!("more than the storage can do, all floors held at {} %", thousandths / 10))
             }
-            FloorFared::CeilingAbove => f.pad("a ceiling is in its way"),
-            FloorFared::LinkAbove => f.pad("the network is in its way"),
-            FloorFared::AwayFromServer => f.pad("too few of its requests are at the server at a time"),
-            FloorFared::Adjusting => f.pad("room is still being made"),
-            FloorFared::TakesAtBest(ns) => {
+            FloorOutcome::CeilingAbove => f.pad("a ceiling is in its way"),
+            FloorOutcome::LinkAbove => f.pad("the network is in its way"),
+            FloorOutcome::AwayFromServer => f.pad("too few of its requests are at the server at a time"),
+            FloorOutcome::Adjusting => f.pad("room is still being made"),
+            FloorOutcome::TakesAtBest(ns) => {
                 f.pad(&format!("its requests take {} with the others held back", Span::from_nanos(*ns)))
             }
-            FloorFared::NotHelped => f.pad("holding the others back did not help"),
+            FloorOutcome::NotHelped => f.pad("holding the others back did not help"),
         }
     }
 }

@@ -40,7 +40,7 @@ pub use tapes::Taped;
 use times::to_four_digits;
 pub use times::{Spread, Times};
 
-use crate::{CycleRecord, FloorFared, HeldBy, Histogram, Machine, ObjectRecord, Origin, Scale, Verdict, Waits};
+use crate::{CycleRecord, FloorOutcome, HeldBy, Histogram, Machine, ObjectRecord, Origin, Scale, Verdict, Waits};
 use block::Span;
 
 /// One whole run.
@@ -332,7 +332,7 @@ pub struct GateRow {
     /// Owner of the limit that held it back: an index in [`Run::objects`].
     pub held_at: Option<u32>,
     /// State of the floor that covers it.
-    pub floor: FloorFared,
+    pub floor: FloorOutcome,
     /// Hits and misses of its reads in the server's cache.
     pub cached: Hits,
 }

@@ -3,7 +3,7 @@
 use super::{ObjectSecond, Second};
 use crate::worker::WorkloadSecond;
 use block::Span;
-use stats::{FloorFared, HeldBy};
+use stats::{FloorOutcome, HeldBy};
 use workload::{Arrival, Spec};
 
 /// At this load a processor is taken to be the bottleneck.
@@ -65,14 +65,14 @@ impl Known<'_> {
 
     /// How its floor fared. The gate counts only the requests that have reached it, so of a client
     /// that has enough of them it may say that it needs more.
-    pub(super) fn floor(&self, floor: FloorFared, held_by: HeldBy) -> FloorFared {
-        let (FloorFared::NeedsOutstanding(number), spec) = (floor, self.spec) else { return floor };
+    pub(super) fn floor(&self, floor: FloorOutcome, held_by: HeldBy) -> FloorOutcome {
+        let (FloorOutcome::NeedsOutstanding(number), spec) = (floor, self.spec) else { return floor };
         match (held_by, spec.arrival) {
-            (HeldBy::Flow | HeldBy::Burst | HeldBy::Link, _) => FloorFared::LinkAbove,
+            (HeldBy::Flow | HeldBy::Burst | HeldBy::Link, _) => FloorOutcome::LinkAbove,
             (_, Arrival::Closed { depth })
                 if !self.shared && spec.pace.is_none() && number <= depth.saturating_mul(spec.connections).into() =>
             {
-                FloorFared::AwayFromServer
+                FloorOutcome::AwayFromServer
             }
             _ => floor,
         }
@@ -167,13 +167,13 @@ mod tests {
         let fared = |spec: &Spec, shared, held_by| {
             let (second, length, idle_service) = (&Second::default(), Span::SECOND, Span::from_millis(1));
             let known = Known { spec, seen: &seen(9, 8), server: None, shared, second, length, idle_service };
-            [8, 9].map(|number| known.floor(FloorFared::NeedsOutstanding(number), held_by))
+            [8, 9].map(|number| known.floor(FloorOutcome::NeedsOutstanding(number), held_by))
         };
-        let needs = [8, 9].map(FloorFared::NeedsOutstanding);
-        assert_eq!(fared(&deep, false, HeldBy::Cpu), [FloorFared::AwayFromServer, needs[1]]);
+        let needs = [8, 9].map(FloorOutcome::NeedsOutstanding);
+        assert_eq!(fared(&deep, false, HeldBy::Cpu), [FloorOutcome::AwayFromServer, needs[1]]);
         assert_eq!(fared(&deep, true, HeldBy::Cpu), needs, "of a LUN that others use");
         assert_eq!(fared(&paced, false, HeldBy::Pace), needs);
-        assert_eq!(fared(&deep, false, HeldBy::Link), [FloorFared::LinkAbove; 2]);
+        assert_eq!(fared(&deep, false, HeldBy::Link), [FloorOutcome::LinkAbove; 2]);
     }
 
     /// The gate holds requests of an object that others use: that says nothing of a workload that

@@ -92,7 +92,7 @@ fn class(held_by: HeldBy) -> &'static str {
 mod tests {
     use super::*;
     use block::Span;
-    use stats::{FloorFared, ObjectRecord};
+    use stats::{FloorOutcome, ObjectRecord};
 
     /// Three seconds under a ceiling, the third with a missed floor, then one at the disk: three
     /// cells, one mark.
@@ -107,10 +107,10 @@ mod tests {
             ..Interval::default()
         };
         let intervals = vec![
-            second(0, HeldBy::CeilingIops, Some(0), FloorFared::Met),
-            second(1, HeldBy::CeilingIops, Some(0), FloorFared::Met),
-            second(2, HeldBy::CeilingIops, Some(0), FloorFared::NeedsOutstanding(9)),
-            second(3, HeldBy::Disk, None, FloorFared::Met),
+            second(0, HeldBy::CeilingIops, Some(0), FloorOutcome::Met),
+            second(1, HeldBy::CeilingIops, Some(0), FloorOutcome::Met),
+            second(2, HeldBy::CeilingIops, Some(0), FloorOutcome::NeedsOutstanding(9)),
+            second(3, HeldBy::Disk, None, FloorOutcome::Met),
         ];
         let recording = Recording {
             workloads: vec![WorkloadRecord { name: "w".into(), intervals, ..WorkloadRecord::default() }],

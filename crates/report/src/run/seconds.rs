@@ -3,7 +3,7 @@
 use super::figures;
 use crate::page::{Second, Seconds};
 use crate::{relation, text, words};
-use stats::{FloorFared, Interval, Recording, WorkloadRecord};
+use stats::{FloorOutcome, Interval, Recording, WorkloadRecord};
 
 /// Maximum number of seconds; of a longer run every n-th is included.
 const SECONDS_MOST: usize = 3600;
@@ -46,7 +46,7 @@ pub(super) fn of(recording: &Recording) -> Seconds {
 
 fn cells(recording: &Recording, interval: &Interval) -> Vec<String> {
     let floor = match interval.floor {
-        FloorFared::NotSet => "–".into(),
+        FloorOutcome::NotSet => "–".into(),
         fared => fared.to_string(),
     };
     vec![

@@ -6,7 +6,7 @@ use block::Span;
 use insta::assert_snapshot;
 use report::Paint;
 use report::live::{LiveState, LiveWorkload, frame, lines, painted_frame};
-use stats::{FloorFared, Interval};
+use stats::{FloorOutcome, Interval};
 
 #[test]
 fn a_frame_of_80_columns() {
@@ -39,7 +39,7 @@ fn no_frame_is_wider_than_asked() {
     let mut state = after(28);
     state.workloads[0].name = "a workload with a name that is much too long".into();
     state.workloads[1].recent.back_mut().unwrap().counts.faults = 12;
-    state.workloads[2].recent.back_mut().unwrap().floor = FloorFared::NeedsOutstanding(1234);
+    state.workloads[2].recent.back_mut().unwrap().floor = FloorOutcome::NeedsOutstanding(1234);
     state.workloads[2].held = "ceiling a-volume-with-a-long-name".into();
     state.advice = vec!["the floors ask for 90000 IOPS together, and the most that was seen is 95000".repeat(2)];
     for width in 0..140 {

@@ -112,7 +112,7 @@ fn floors_and_causes_are_drawn() {
     let mut recording = noisy_neighbour::recording();
     assert!(!html(&recording).contains("class=\"floor\"") && !html(&recording).contains("floor missed"));
     recording.objects[1].limits[0].floor_iops = Some(2000);
-    recording.workloads[1].intervals[2].floor = FloorFared::Overcommitted(640);
+    recording.workloads[1].intervals[2].floor = FloorOutcome::Overcommitted(640);
     let html = html(&recording);
     // Wide and narrow; the narrow drawing also has it in its key.
     assert_eq!(html.matches("class=\"floor\"").count(), 3);

@@ -75,10 +75,10 @@ fn with_floors() -> Recording {
     for object in [1, 2] {
         let limits = &mut recording.objects[object].limits[0];
         (limits.policy, limits.floor_iops) = ("gold".into(), Some(2000));
-        recording.workloads[object].intervals[..8].iter_mut().for_each(|second| second.floor = FloorFared::Met);
+        recording.workloads[object].intervals[..8].iter_mut().for_each(|second| second.floor = FloorOutcome::Met);
     }
     for second in [0, 3, 5] {
-        recording.workloads[1].intervals[second].floor = FloorFared::NeedsOutstanding(40);
+        recording.workloads[1].intervals[second].floor = FloorOutcome::NeedsOutstanding(40);
     }
     recording
 }

@@ -430,8 +430,8 @@ fn held_by() -> impl Strategy<Value = HeldBy> {
     ])
 }
 
-fn floors() -> impl Strategy<Value = FloorFared> {
-    use FloorFared::*;
+fn floors() -> impl Strategy<Value = FloorOutcome> {
+    use FloorOutcome::*;
     prop_oneof![
         prop::sample::select(vec![NotSet, Met, CeilingAbove, LinkAbove, AwayFromServer, Adjusting, NotHelped]),
         any::<u64>().prop_map(NeedsOutstanding),

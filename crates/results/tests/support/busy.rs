@@ -4,7 +4,7 @@ use block::Span;
 use stats::run::{
     Cell, Class, Coarse, GateRow, GateSeries, Kind, Minute, Point, Run, RunActor, Series, Slice, Spread, Times,
 };
-use stats::{FloorFared, HeldBy, Histogram, Waits};
+use stats::{FloorOutcome, HeldBy, Histogram, Waits};
 
 /// A portable random source (Knuth's MMIX constants).
 struct Chance(u64);
@@ -95,7 +95,7 @@ pub fn add(run: &mut Run, actor: u32, seconds: u64) {
         }
         let mut wait = |ns: u64| Span::from_nanos(chance.below(ns) / 10 * 10);
         let waits = Waits { ceiling: wait(90_000), floors: wait(9_000), turn: wait(9_000), device: wait(300_000) };
-        let (held_by, floor) = (HeldBy::Disk, FloorFared::Met);
+        let (held_by, floor) = (HeldBy::Disk, FloorOutcome::Met);
         rows.push(GateRow { start, length, waits, held_by, floor, ..GateRow::default() });
         start += length;
     }

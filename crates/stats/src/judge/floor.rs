@@ -8,7 +8,7 @@ use super::figure::told;
 use super::{Answer, EXCLUDED_LIMIT, SHORTEST, find_all, in_percent, intervals, is_silent, names, phase_named};
 use super::{is_over, stalled_for};
 use crate::criterion::Outcome;
-use crate::recording::{FloorFared, HeldBy, Interval, Phase, Recording, WorkloadRecord};
+use crate::recording::{FloorOutcome, HeldBy, Interval, Phase, Recording, WorkloadRecord};
 use std::collections::BTreeSet;
 
 /// Whether the workloads got at least `part` of their floors in every second of a phase except its
@@ -133,7 +133,7 @@ impl Covered<'_> {
     /// Whether none of them asked for more in that second.
     fn is_content(&self, ran: &Phase, second: usize) -> bool {
         let mut seconds = self.workloads.iter().filter_map(|record| intervals(record, ran).nth(second));
-        seconds.all(|second| second.held_by == HeldBy::Pace || second.floor == FloorFared::Met || is_silent(second))
+        seconds.all(|second| second.held_by == HeldBy::Pace || second.floor == FloorOutcome::Met || is_silent(second))
     }
 }
 

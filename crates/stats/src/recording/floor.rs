@@ -1,38 +1,58 @@
-//! Keys and numbers for the state of a floor in the database and in CSV. They are part of both
+//! Keys and numbers for the outcome of a floor in the database and in CSV. They are part of both
 //! formats, like those in `held_by`.
 
-use super::FloorFared;
+use super::FloorOutcome;
+use std::mem::discriminant;
 
-impl FloorFared {
+impl FloorOutcome {
+    /// All of them, without their numbers. Places in this list are part of the database's format,
+    /// so new ones are appended.
+    pub const ALL: [FloorOutcome; 10] = [
+        FloorOutcome::NotSet,
+        FloorOutcome::Met,
+        FloorOutcome::NeedsOutstanding(0),
+        FloorOutcome::Overcommitted(0),
+        FloorOutcome::CeilingAbove,
+        FloorOutcome::Adjusting,
+        FloorOutcome::TakesAtBest(0),
+        FloorOutcome::NotHelped,
+        FloorOutcome::LinkAbove,
+        FloorOutcome::AwayFromServer,
+    ];
+
+    /// Its place in [`FloorOutcome::ALL`].
+    pub fn place(self) -> Option<usize> {
+        FloorOutcome::ALL.iter().position(|one| discriminant(one) == discriminant(&self))
+    }
+
     /// Its key in files, and its number.
     pub fn key(self) -> (&'static str, Option<u64>) {
         match self {
-            FloorFared::NotSet => ("not_set", None),
-            FloorFared::Met => ("met", None),
-            FloorFared::NeedsOutstanding(number) => ("needs_outstanding", Some(number)),
-            FloorFared::Overcommitted(thousandths) => ("overcommitted", Some(thousandths.into())),
-            FloorFared::CeilingAbove => ("ceiling_above", None),
-            FloorFared::LinkAbove => ("link_above", None),
-            FloorFared::AwayFromServer => ("away_from_server", None),
-            FloorFared::Adjusting => ("adjusting", None),
-            FloorFared::TakesAtBest(ns) => ("takes_at_best", Some(ns)),
-            FloorFared::NotHelped => ("not_helped", None),
+            FloorOutcome::NotSet => ("not_set", None),
+            FloorOutcome::Met => ("met", None),
+            FloorOutcome::NeedsOutstanding(number) => ("needs_outstanding", Some(number)),
+            FloorOutcome::Overcommitted(thousandths) => ("overcommitted", Some(thousandths.into())),
+            FloorOutcome::CeilingAbove => ("ceiling_above", None),
+            FloorOutcome::LinkAbove => ("link_above", None),
+            FloorOutcome::AwayFromServer => ("away_from_server", None),
+            FloorOutcome::Adjusting => ("adjusting", None),
+            FloorOutcome::TakesAtBest(ns) => ("takes_at_best", Some(ns)),
+            FloorOutcome::NotHelped => ("not_helped", None),
         }
     }
 
-    /// The state with this key and number.
-    pub fn from_key(name: &str, number: Option<u64>) -> Option<FloorFared> {
-        Some(match (name, number) {
-            ("not_set", None) => FloorFared::NotSet,
-            ("met", None) => FloorFared::Met,
-            ("needs_outstanding", Some(number)) => FloorFared::NeedsOutstanding(number),
-            ("overcommitted", Some(thousandths)) => FloorFared::Overcommitted(u32::try_from(thousandths).ok()?),
-            ("ceiling_above", None) => FloorFared::CeilingAbove,
-            ("link_above", None) => FloorFared::LinkAbove,
-            ("away_from_server", None) => FloorFared::AwayFromServer,
-            ("adjusting", None) => FloorFared::Adjusting,
-            ("takes_at_best", Some(ns)) => FloorFared::TakesAtBest(ns),
-            ("not_helped", None) => FloorFared::NotHelped,
+    /// The outcome with this key and number.
+    pub fn from_key(name: &str, number: Option<u64>) -> Option<FloorOutcome> {
+        FloorOutcome::ALL.into_iter().find(|one| one.key().0 == name)?.with(number)
+    }
+
+    /// The same with another number; `None` if it must have one and there is none, or vice versa.
+    pub fn with(self, number: Option<u64>) -> Option<FloorOutcome> {
+        Some(match (self, number) {
+            (FloorOutcome::NeedsOutstanding(_), Some(number)) => FloorOutcome::NeedsOutstanding(number),
+            (FloorOutcome::Overcommitted(_), Some(number)) => FloorOutcome::Overcommitted(u32::try_from(number).ok()?),
+            (FloorOutcome::TakesAtBest(_), Some(ns)) => FloorOutcome::TakesAtBest(ns),
+            (plain, None) if plain.key().1.is_none() => plain,
             _ => return None,
         })
     }
@@ -42,25 +62,31 @@ impl FloorFared {
 mod tests {
     use super::*;
 
+    /// The list is in the database's order, and every key leads back.
     #[test]
-    fn every_name_leads_back() {
-        let all = [
-            FloorFared::NotSet,
-            FloorFared::Met,
-            FloorFared::NeedsOutstanding(12),
-            FloorFared::Overcommitted(640),
-            FloorFared::CeilingAbove,
-            FloorFared::LinkAbove,
-            FloorFared::AwayFromServer,
-            FloorFared::Adjusting,
-            FloorFared::TakesAtBest(1_400_000),
-            FloorFared::NotHelped,
+    fn every_key_leads_back_and_places_stay() {
+        let keys = [
+            "not_set",
+            "met",
+            "needs_outstanding",
+            "overcommitted",
+            "ceiling_above",
+            "adjusting",
+            "takes_at_best",
+            "not_helped",
+            "link_above",
+            "away_from_server",
         ];
-        for fared in all {
-            let (name, number) = fared.key();
-            assert_eq!(FloorFared::from_key(name, number), Some(fared));
+        assert_eq!(FloorOutcome::ALL.map(|outcome| outcome.key().0), keys);
+        for (place, outcome) in FloorOutcome::ALL.into_iter().enumerate() {
+            let (name, number) = outcome.key();
+            let outcome = outcome.with(number.map(|_| 640)).unwrap();
+            assert_eq!(FloorOutcome::from_key(name, number.map(|_| 640)), Some(outcome));
+            assert_eq!((outcome.key(), outcome.place()), ((name, number.map(|_| 640)), Some(place)));
+            let other = if number.is_some() { None } else { Some(1) };
+            assert_eq!(FloorOutcome::from_key(name, other), None);
         }
-        assert_eq!(FloorFared::from_key("met", Some(1)), None);
-        assert_eq!(FloorFared::from_key("overcommitted", Some(1 << 40)), None);
+        assert_eq!(FloorOutcome::from_key("overcommitted", Some(1 << 40)), None);
+        assert_eq!(FloorOutcome::from_key("fared", None), None);
     }
 }

@@ -8,16 +8,16 @@ use std::os::unix::fs::FileExt;
 const READS: u32 = 40;
 
 /// A ring, and a file of 40 blocks that contain their numbers.
-struct World {
+struct Fixture {
     io: Io,
     port: Port,
     file: FileId,
     _folder: tempfile::TempDir,
 }
 
-impl World {
+impl Fixture {
     /// `None` if the kernel has no io_uring or the file system no direct I/O.
-    fn new() -> Option<World> {
+    fn new() -> Option<Fixture> {
         let settings =
             IoSettings { backend: Choice::Uring, in_flight: 128, slab: Bytes::mib(8), ..IoSettings::default() };
         let io = Io::open(&settings).inspect_err(|error| println!("skipped: {error}")).ok()?;
@@ -30,11 +30,11 @@ impl World {
         let disk = open(&path, Opening::default()).inspect_err(|error| println!("skipped: {error}")).ok()?;
         io.break_lockstep(true);
         let (port, file) = (io.port(), io.register(disk.file));
-        let world = World { io, port, file, _folder: folder };
+        let fixture = Fixture { io, port, file, _folder: folder };
         // The first read determines the device.
-        world.push(&world.port, 0);
-        assert_eq!(world.reap(1).len(), 1);
-        Some(world)
+        fixture.push(&fixture.port, 0);
+        assert_eq!(fixture.reap(1).len(), 1);
+        Some(fixture)
     }
 
     fn ring<R>(&self, work: impl FnOnce(&mut crate::ring::Ring) -> R) -> R {
@@ -84,49 +84,49 @@ impl World {
 
 #[test]
 fn reads_that_wait_end_with_what_the_file_has() {
-    let Some(world) = World::new() else { return };
+    let Some(fixture) = Fixture::new() else { return };
     for _ in 0..20 {
-        world.push_all(&world.port);
-        world.check();
+        fixture.push_all(&fixture.port);
+        fixture.check();
     }
 }
 
 #[test]
 fn reads_that_wait_go_when_they_need_not_any_more() {
-    let Some(world) = World::new() else { return };
-    world.push_all(&world.port);
-    world.io.break_lockstep(false);
-    assert_eq!(world.ring(|ring| ring.waiting_reads()), 0);
-    world.check();
+    let Some(fixture) = Fixture::new() else { return };
+    fixture.push_all(&fixture.port);
+    fixture.io.break_lockstep(false);
+    assert_eq!(fixture.ring(|ring| ring.waiting_reads()), 0);
+    fixture.check();
 }
 
 #[test]
 fn reads_that_wait_end_although_their_file_is_closed() {
-    let Some(world) = World::new() else { return };
-    world.push_all(&world.port);
-    world.io.close(world.file);
-    world.check();
+    let Some(fixture) = Fixture::new() else { return };
+    fixture.push_all(&fixture.port);
+    fixture.io.close(fixture.file);
+    fixture.check();
 }
 
 #[test]
 fn reads_that_wait_end_although_they_are_cancelled_and_nobody_wants_them() {
-    let Some(world) = World::new() else { return };
-    let other = world.io.port();
-    world.push_all(&other);
+    let Some(fixture) = Fixture::new() else { return };
+    let other = fixture.io.port();
+    fixture.push_all(&other);
     other.cancel(u64::from(READS) - 1);
     drop(other);
-    while world.io.outstanding() > 0 {
-        world.io.clone().turn(None);
+    while fixture.io.outstanding() > 0 {
+        fixture.io.clone().turn(None);
     }
-    assert_eq!(world.ring(|ring| ring.waiting_reads()), 0);
+    assert_eq!(fixture.ring(|ring| ring.waiting_reads()), 0);
 }
 
 #[test]
 fn a_worker_waits_for_reads_that_wait() {
-    let Some(world) = World::new() else { return };
-    let clone = world.io.clone();
-    world.push_all(&world.port);
-    let World { io, port, .. } = world;
+    let Some(fixture) = Fixture::new() else { return };
+    let clone = fixture.io.clone();
+    fixture.push_all(&fixture.port);
+    let Fixture { io, port, .. } = fixture;
     drop((io, port));
     assert_eq!(clone.outstanding(), READS as usize);
     drop(clone);

@@ -44,7 +44,7 @@ fn step() -> impl Strategy<Value = Step> {
 }
 
 /// A worker with the state of a history and what it expects.
-struct World {
+struct Fixture {
     io: Io,
     port: Port,
     disk: FileId,
@@ -54,15 +54,15 @@ struct World {
     open: HashMap<u64, ()>,
 }
 
-impl World {
-    fn new(settings: &IoSettings) -> World {
+impl Fixture {
+    fn new(settings: &IoSettings) -> Fixture {
         let io = Io::open(settings).unwrap();
         let file = tempfile::tempfile().unwrap();
         file.set_len(256 * 4096).unwrap();
         let (port, disk) = (io.port(), io.register(file));
-        let mut world = World { io, port, disk, sockets: Vec::new(), next: 0, open: HashMap::new() };
-        world.reopen();
-        world
+        let mut fixture = Fixture { io, port, disk, sockets: Vec::new(), next: 0, open: HashMap::new() };
+        fixture.reopen();
+        fixture
     }
 
     fn reopen(&mut self) {
@@ -130,7 +130,7 @@ impl World {
 
     /// Closes everything, after which all jobs must end by themselves.
     fn end(mut self) {
-        let World { io, sockets, .. } = &self;
+        let Fixture { io, sockets, .. } = &self;
         sockets.iter().for_each(|&socket| io.close(socket));
         while !self.open.is_empty() || self.io.outstanding() > 0 {
             self.io.turn(None);
@@ -161,12 +161,12 @@ proptest! {
             (Choice::Auto, TaskWork::Plain),
             (Choice::Threads, TaskWork::Deferred),
         ][backend];
-        let mut world = World::new(&IoSettings { backend, task_work, ..settings() });
+        let mut fixture = Fixture::new(&IoSettings { backend, task_work, ..settings() });
         for step in &steps {
-            world.step(step);
+            fixture.step(step);
         }
         if clean {
-            world.end();
+            fixture.end();
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Verdicts on floors: of several volumes, of several workloads, and where nobody asked.
 
 use super::*;
-use crate::FloorFared;
+use crate::FloorOutcome;
 
 fn judge(recording: &Recording, workloads: &[&str]) -> Verdict {
     let workloads = workloads.iter().map(|name| (*name).to_owned()).collect();
@@ -63,7 +63,7 @@ fn workloads_of_one_object_share_its_floor() {
 
 #[test]
 fn who_asked_for_less_than_the_floor_is_told_so() {
-    for (held_by, floor) in [(HeldBy::Pace, FloorFared::NotSet), (HeldBy::Depth, FloorFared::Met)] {
+    for (held_by, floor) in [(HeldBy::Pace, FloorOutcome::NotSet), (HeldBy::Depth, FloorOutcome::Met)] {
         let mut recording = floored(run([[500, 0]; 2]), "s:/vol/a", Some(900), None);
         for second in &mut recording.workloads[0].intervals {
             (second.held_by, second.floor) = (held_by, floor);
