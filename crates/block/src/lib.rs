@@ -25,6 +25,6 @@ pub use count::{count, thousands};
 pub use date::{date, moment};
 pub use drive::{Actor, Wait, drive};
 pub use rate::{Bytes, BytesPerSecond, Iops, ParseBytesError, ParseRateError};
-pub use request::{Cause, Completion, Extent, Fault, LimitKind, ObjectId, Op, OpKind, Request};
+pub use request::{Cause, Completion, Detail, Extent, Fault, LimitKind, ObjectId, Op, OpKind, Request};
 pub use target::{Driver, Submitted, Target, Ticket, Traits, Wakeup};
 pub use time::{Span, Time};

@@ -161,6 +161,23 @@ pub struct Extent {
     pub shared: bool,
 }
 
+/// What is known of a failed request beyond its fault.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Detail {
+    /// What a server said, which rule it broke, how its connection was lost.
+    pub why: Option<Arc<str>>,
+    /// For a read that failed partway: the first byte that could not be read. The completion's
+    /// buffer then has the bytes before it.
+    pub at: Option<u64>,
+}
+
+impl Detail {
+    /// For a completion; none if nothing is known.
+    pub fn known(why: Option<Arc<str>>, at: Option<u64>) -> Option<Box<Detail>> {
+        (why.is_some() || at.is_some()).then(|| Box::new(Detail { why, at }))
+    }
+}
+
 /// The end of a request. Exactly one comes for every request that was accepted.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Completion {
@@ -184,12 +201,8 @@ pub struct Completion {
     pub cause: Cause,
     /// How it ended.
     pub result: Result<(), Fault>,
-    /// Why it failed, where the fault alone does not say it: what a server said, which rule it
-    /// broke, how its connection was lost.
-    pub why: Option<Arc<str>>,
-    /// For a read that failed partway, if that is known: the first byte that could not be read.
-    /// `buf` then has the bytes before it.
-    pub failed_at: Option<u64>,
+    /// What is known of a failure beyond its fault.
+    pub detail: Option<Box<Detail>>,
     /// A read's data, or a write's buffer returned. The receiver must give it back to the slab.
     pub buf: Option<Buf>,
     /// A status request's answer: extents from its first byte on, covering at most its length. A
@@ -197,6 +210,9 @@ pub struct Completion {
     /// cover its whole length, otherwise there are none.
     pub extents: Vec<Extent>,
 }
+
+// One is moved for every request: what is larger is copied by a call of `memcpy`.
+const _: () = assert!(size_of::<Completion>() <= 128);
 
 impl Completion {
     /// A completion of `request` at `end`, with no waiting time; the caller fills in the rest.
@@ -212,8 +228,7 @@ impl Completion {
             service: Span::ZERO,
             cause: Cause::Nothing,
             result,
-            why: None,
-            failed_at: None,
+            detail: None,
             buf: None,
             extents: Vec::new(),
         }
@@ -226,6 +241,16 @@ impl Completion {
             completion.buf = Some(buf);
         }
         completion
+    }
+
+    /// Why it failed, where the fault alone does not say it.
+    pub fn why(&self) -> Option<&Arc<str>> {
+        self.detail.as_ref()?.why.as_ref()
+    }
+
+    /// The first byte that a failed read could not read, if that is known.
+    pub fn failed_at(&self) -> Option<u64> {
+        self.detail.as_ref()?.at
     }
 
     /// Response time: from when the request was due until it completed.

@@ -213,7 +213,7 @@ impl Running {
                 Ok(()) => tape.ended(&Ended::of(class, &completion)),
                 Err(fault) => {
                     self.is_lost |= fault == Fault::Gone;
-                    completion.why.iter().for_each(|why| reasons.count(why));
+                    completion.why().into_iter().for_each(|why| reasons.count(why));
                     tape.failed(class, false);
                 }
             }

@@ -308,7 +308,7 @@ impl CycleMachine {
             if let Err(fault) = completion.result {
                 class.into_iter().for_each(|class| tape.failed(class, false));
                 let at = completion.end.since(self.start);
-                let why = completion.why.take();
+                let why = completion.why().cloned();
                 let failure = Failure { kind: completion.kind, object: completion.object, fault, why, at };
                 self.outcome.failure.get_or_insert(failure);
                 self.stopped = true;

@@ -13,8 +13,8 @@ mod copies;
 mod order;
 
 use block::{
-    Buf, Bytes, Cause, Completion, Fault, ObjectId, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits,
-    Wakeup,
+    Buf, Bytes, Cause, Completion, Detail, Fault, ObjectId, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time,
+    Traits, Wakeup,
 };
 pub use copies::Copies;
 use order::Order;
@@ -277,8 +277,8 @@ impl<T: Target> Joined<T> {
         whole.open -= 1;
         if whole.parts.len() == 1 {
             (completion.tag, completion.object, completion.len) = (whole.tag, whole.object, whole.len);
-            if let Some(failed_at) = &mut completion.failed_at {
-                *failed_at = *failed_at - self.order.piece(whole.at, whole.len).at + whole.at;
+            if let Some(at) = completion.detail.as_mut().and_then(|detail| detail.at.as_mut()) {
+                *at = *at - self.order.piece(whole.at, whole.len).at + whole.at;
             }
             self.forget(number);
             out.push(completion);
@@ -292,7 +292,7 @@ impl<T: Target> Joined<T> {
         match (completion.result, completion.buf.take()) {
             (Err(fault), buf) => {
                 if whole.fault.is_none() {
-                    (whole.fault, whole.why) = (Some(fault), completion.why.take());
+                    (whole.fault, whole.why) = (Some(fault), completion.why().cloned());
                 }
                 self.give(buf);
             }
@@ -329,8 +329,7 @@ impl<T: Target> Joined<T> {
             service: end.since(whole.since + queued),
             cause: whole.cause,
             result,
-            why,
-            failed_at: None,
+            detail: Detail::known(why, None),
             buf: None,
             extents: Vec::new(),
         };

@@ -33,7 +33,7 @@ use crate::inbox;
 use crate::pending::{Pending, fail};
 use crate::search::Search;
 use block::{
-    Bytes, Completion, Fault, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup, count,
+    Bytes, Completion, Detail, Fault, Op, OpKind, Request, Span, Submitted, Target, Ticket, Time, Traits, Wakeup, count,
 };
 use connect::Found;
 use link::{Asked, Event, Link};
@@ -150,8 +150,8 @@ impl NfsTarget {
             Event::Committed(verifier, covers, completion) => {
                 let (lost, result) = self.promises.committed(verifier, covers);
                 self.connections.losses().borrow_mut().not_flushed += lost;
-                let why = result.err().map(|lost| forgotten(lost).into());
-                self.ready.push(Completion { result: result.map_err(|_| Fault::Gone), why, ..completion });
+                let detail = Detail::known(result.err().map(|lost| forgotten(lost).into()), None);
+                self.ready.push(Completion { result: result.map_err(|_| Fault::Gone), detail, ..completion });
             }
             Event::Later(mut asked) => {
                 asked.later = true;

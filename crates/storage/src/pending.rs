@@ -1,6 +1,6 @@
 //! A request at a server, and its completion.
 
-use block::{Buf, Completion, Fault, Op, Request, Time};
+use block::{Buf, Completion, Detail, Fault, Op, Request, Time};
 use std::sync::Arc;
 
 /// A request, and when it was first handed over: waiting for a lost server counts as service time.
@@ -27,5 +27,9 @@ pub(crate) fn fail(pending: Pending, now: Time, sent: bool, why: &Arc<str>) -> C
         true => format!("{why}; whether the request took effect is unknown").into(),
         false => Arc::clone(why),
     };
-    Completion { service, why: Some(why), ..Completion::refuse(pending.request, now, Fault::Gone) }
+    Completion {
+        service,
+        detail: Detail::known(Some(why), None),
+        ..Completion::refuse(pending.request, now, Fault::Gone)
+    }
 }

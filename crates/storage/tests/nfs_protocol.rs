@@ -261,7 +261,7 @@ fn faults_are_told_and_what_cannot_be_is_refused() {
         ended = client.poll();
     }
     let completion = ended.pop().unwrap();
-    assert_eq!((completion.tag, completion.result, completion.failed_at), (tag, Err(Fault::Io), Some(10_000)));
+    assert_eq!((completion.tag, completion.result, completion.failed_at()), (tag, Err(Fault::Io), Some(10_000)));
     let buf = completion.buf.unwrap();
     assert!(client.io.with(&buf, |bytes| bytes == &pattern()[8192..10_000]));
     client.io.give(buf);
@@ -370,7 +370,7 @@ fn asking_again_ends_with_a_cancel() {
         client.target.cancel(now, block::Ticket(tag));
         if let [completion] = &mut client.poll()[..] {
             assert_eq!((completion.tag, completion.result), (tag, Err(Fault::Gone)));
-            assert!(completion.why.as_deref().is_some_and(|why| why.contains("NFS3ERR_JUKEBOX")));
+            assert!(completion.why().is_some_and(|why| why.contains("NFS3ERR_JUKEBOX")));
             client.io.give(completion.buf.take().unwrap());
             break;
         }

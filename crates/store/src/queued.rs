@@ -1,7 +1,7 @@
 //! A request that a pool has accepted and that has not ended.
 
 use crate::line::Waits;
-use block::{Buf, Completion, Fault, Op, Request, Ticket, Time};
+use block::{Buf, Completion, Detail, Fault, Op, Request, Ticket, Time};
 
 pub(crate) struct Queued {
     pub ticket: Ticket,
@@ -44,7 +44,7 @@ impl Queued {
         match u64::from(good) {
             0 => return (completion, Some(buf)),
             all if all >= len => completion.result = Ok(()),
-            some => completion.failed_at = Some(at + some),
+            some => completion.detail = Detail::known(None, Some(at + some)),
         }
         completion.buf = Some(buf.window(skip, good.min(len as u32)));
         (completion, None)

@@ -43,7 +43,7 @@ impl Session {
     }
 
     fn reply_nbd(&mut self, request: &NbdRequest, claim: u64, completion: Completion, shard: &mut ShardParts<'_>) {
-        let buf = completion.buf;
+        let (failed_at, buf) = (completion.failed_at(), completion.buf);
         let Phase::Transmission(link) = &self.phase else { unreachable!("requests come after the handshake") };
         let framing = link.rules.framing;
         let (out, to) = (&mut *shard.scratch, ReplyTo::from(request));
@@ -56,7 +56,7 @@ impl Session {
         let mut tail = None;
         match (completion.kind, completion.result, buf) {
             (OpKind::Read, Err(fault), Some(buf)) => {
-                (data, tail) = cut_short(out, link, request, (fault, completion.failed_at), buf, shard.io);
+                (data, tail) = cut_short(out, link, request, (fault, failed_at), buf, shard.io);
                 if data.is_some() {
                     keep = claim;
                 }

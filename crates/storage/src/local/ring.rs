@@ -98,8 +98,7 @@ impl RingTarget {
             service: now.since(since),
             cause: Cause::Nothing,
             result: done.result.map(|_| ()).map_err(uring::Failure::fault),
-            why: None,
-            failed_at: None,
+            detail: None,
             buf: done.buf,
             extents: Vec::new(),
         }

@@ -16,7 +16,7 @@ use super::connect::Found;
 use crate::connections::Carrier;
 use crate::inbox::{self, Inbox};
 use crate::pending::{Pending, end};
-use block::{Buf, Completion, Fault, Op, OpKind, Request, Time};
+use block::{Buf, Completion, Detail, Fault, Op, OpKind, Request, Time};
 use incoming::{Answer, Data, Failed};
 use nfs::record::Joiner;
 use nfs::{Stable, Verifier};
@@ -326,7 +326,8 @@ impl Link {
             Ok(()) => (Ok(()), None),
             Err((fault, why)) => (Err(fault), why),
         };
-        self.events.push(Event::Ended(Completion { failed_at, why, ..end(pending, buf, now, result) }));
+        self.events
+            .push(Event::Ended(Completion { detail: Detail::known(why, failed_at), ..end(pending, buf, now, result) }));
     }
 }
 

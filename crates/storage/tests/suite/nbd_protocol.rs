@@ -247,10 +247,10 @@ fn a_read_that_fails_in_the_middle_keeps_what_came_before() {
                 let buf = completion.buf.take().expect("reads are kept");
                 assert_eq!(completion.result, Err(Fault::Io));
                 if completion.tag == known {
-                    assert_eq!(completion.failed_at, Some(8192 + 3000));
+                    assert_eq!(completion.failed_at(), Some(8192 + 3000));
                     assert!(client.io.with(&buf, |came| came == bytes(8192, 3000)));
                 } else {
-                    assert_eq!(completion.failed_at, None);
+                    assert_eq!(completion.failed_at(), None);
                 }
                 client.io.give(buf);
             }
@@ -318,7 +318,7 @@ fn a_server_that_breaks_the_protocol_is_left_and_its_words_are_not_believed() {
             for completion in ended {
                 assert!([first, second].contains(&completion.tag));
                 assert_eq!(completion.result, Err(Fault::Gone), "{name}");
-                let why = completion.why.expect("a reason");
+                let why = completion.why().expect("a reason");
                 assert!(why.starts_with("the server broke the protocol: ") && why.contains(rule), "{name}: {why}");
                 assert!(completion.buf.is_none(), "{name}");
             }

@@ -113,7 +113,7 @@ impl<T: Target> Client<T> {
         loop {
             if let [completion] = &mut self.poll()[..] {
                 completion.buf.take().into_iter().for_each(|buf| self.io.give(buf));
-                return (completion.result, completion.why.as_deref().unwrap_or_default().to_owned());
+                return (completion.result, completion.why().map(ToString::to_string).unwrap_or_default());
             }
             self.wait();
         }

@@ -5,27 +5,19 @@ use super::{After, Runner, Stage};
 use crate::job::context::Context;
 use crate::job::patience::GRACE;
 use crate::job::slots::{Purpose, Slot};
-use block::{Fault, Time};
+use block::{Detail, Fault, Time};
 use stats::Tape;
 use stats::job::{ErrorKind, JobError};
-use std::sync::Arc;
 use workload::job::Direction;
 
 /// ETIMEDOUT, as fio reports a request that exceeded its maximum latency; also of one that nobody
 /// answered.
 pub(super) const TIMED_OUT: i32 = 110;
 
-/// How a request failed.
-pub(super) struct Failure {
-    pub(super) fault: Fault,
-    pub(super) failed_at: Option<u64>,
-    pub(super) why: Option<Arc<str>>,
-}
-
 impl Runner {
     #[cold]
-    pub(super) fn count_fault(&mut self, slot: &Slot, failure: Failure, now: Time) {
-        let Failure { fault, failed_at, why } = failure;
+    pub(super) fn count_fault(&mut self, slot: &Slot, fault: Fault, detail: Option<Box<Detail>>, now: Time) {
+        let Detail { why, at } = detail.map(|detail| *detail).unwrap_or_default();
         let beyond = self.paths.get(slot.file as usize).and_then(|path| std::fs::metadata(path).ok());
         let beyond = beyond.is_some_and(|about| about.is_file() && slot.at + u64::from(slot.len) > about.len());
         let (kind, number) = kind_of(fault, beyond && slot.direction == Direction::Read);
@@ -46,7 +38,7 @@ impl Runner {
             checker.forget(slot.generation);
         }
         if !self.spec.forgive.after(slot.direction, number) {
-            let text = self.told(slot, kind, failed_at, why.as_deref());
+            let text = self.told(slot, kind, at, why.as_deref());
             self.fail(number, text, now);
         }
     }

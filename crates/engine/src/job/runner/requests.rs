@@ -1,6 +1,6 @@
 //! Makes requests and takes completions: the path of every I/O.
 
-use super::failure::{Failure, TIMED_OUT};
+use super::failure::TIMED_OUT;
 use super::{After, HeldBack, Runner, Stage, opens_durable};
 use crate::job::slots::{Purpose, Slot};
 use block::{Actor as _, Buf, Completion, ObjectId, Op, Request, Span, Submitted, Ticket, Time};
@@ -61,8 +61,7 @@ impl Runner {
                 }
             }
             Err(fault) => {
-                let Completion { failed_at, why, .. } = completion;
-                self.count_fault(&slot, Failure { fault, failed_at, why }, now);
+                self.count_fault(&slot, fault, completion.detail, now);
             }
         }
         if let Some(buf) = buf {

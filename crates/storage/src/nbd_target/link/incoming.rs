@@ -4,7 +4,7 @@ use super::super::tls::TlsError;
 use super::{Link, RECEIVE_TOKEN, fault_of};
 use crate::connections::Carrier as _;
 use crate::pending::end;
-use block::{Completion, Op, OpKind, Time};
+use block::{Completion, Detail, Op, OpKind, Time};
 use nbd::{Body, Framing, NbdErrno, Parsed, StreamError};
 
 /// The next `left` bytes of the stream belong at byte `to` of a request's buffer.
@@ -165,7 +165,8 @@ impl Link {
             }
             _ => buf,
         };
-        self.ready.push(Completion { failed_at, ..end(in_flight.pending, buf, now, result) });
+        self.ready
+            .push(Completion { detail: Detail::known(None, failed_at), ..end(in_flight.pending, buf, now, result) });
         Ok(())
     }
 
