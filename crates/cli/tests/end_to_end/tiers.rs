@@ -162,6 +162,10 @@ fn order_entry_fills_its_columns() {
     }
     // There was no minute: its most is not known, and nothing is impossible of it.
     assert_eq!(cell("max_tpm"), "N/A", "{csv}");
+    // How busy the processors were is said once, by the run itself.
+    let mut listed = seawall(scratch.path());
+    let listed = run(listed.env("SEAWALL_RESULTS", scratch.join("r.sqlite")).args(["results", "list"])).out;
+    assert!(listed.contains("tiers=shop") && !listed.contains("cpu_pct="), "{listed}");
     assert!(!ran.out.contains("Impossible"), "{ran:?}");
     let wrong = list.replace("0.0001", "0");
     std::fs::write(scratch.join("shop.toml"), wrong).unwrap();

@@ -88,8 +88,8 @@ fn vcpus(capped: Option<f64>) -> String {
     capped.unwrap_or_else(all).to_string()
 }
 
-/// Runs one command on one tier and labels its run with what the kernel counted meanwhile. The
-/// inner result is the command's answer.
+/// Runs one command on one tier and labels its run with what the kernel counted meanwhile, unless
+/// the run has these figures. The inner result is the command's answer.
 fn one(words: &[String], (list, tier): (&List, &Tier), memory: &Memory, file: &Path) -> Result<Result<Answer>> {
     let last = || -> Result<Option<i64>> {
         let database = results::Results::open(file)?;
@@ -117,9 +117,12 @@ fn one(words: &[String], (list, tier): (&List, &Tier), memory: &Memory, file: &P
     let disk = disk.filter(|_| passed > Span::ZERO).map(|disk| disk.as_secs_f64() / passed.as_secs_f64());
     if let Some(run) = last()?.filter(|run| Some(*run) != before) {
         let mut database = results::Results::open_existing(file)?;
+        let own = database.load(run)?.settings;
         for (figure, part) in [(TierFigure::DiskBusy, disk), (TierFigure::Cpu, cpu)] {
-            let Some(part) = part else { continue };
-            database.label(run, Column::Figure(figure).key(), Some(&format!("{:.1}", (100.0 * part).min(100.0))))?;
+            let key = Column::Figure(figure).key();
+            // What a run says of itself is of its window alone.
+            let Some(part) = part.filter(|_| own.iter().all(|setting| setting.key != key)) else { continue };
+            database.label(run, key, Some(&format!("{:.1}", (100.0 * part).min(100.0))))?;
         }
     }
     Ok(answer)
