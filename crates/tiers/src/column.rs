@@ -153,13 +153,13 @@ impl Column {
                 "the array's, which must be said; a test set that fits in it measures it alone"
             }
             Column::Figure(TierFigure::Iops) => {
-                "the most of all points with requests of up to 32 KiB, whatever response time they had"
+                "the most of all points with random requests of up to 32 KiB, whatever response time they had"
             }
             Column::Figure(TierFigure::Mbps) => {
                 "the most of all points with requests from 128 KiB on; MB is 2^20 bytes, as there"
             }
             Column::Figure(TierFigure::MaxTpm) => {
-                "the most transactions in 60 s; a test of less than that, warm-up included, has none"
+                "the most transactions in 60 s; a test that was measured for less has none"
             }
             Column::Figure(TierFigure::MaxTps) => "the most transactions in one second",
             Column::Figure(TierFigure::AvgTps) => "completed transactions over the measured time, failed ones left out",

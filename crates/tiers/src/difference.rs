@@ -71,7 +71,7 @@ mod tests {
             values.iter().for_each(|value| row.add(TierFigure::Iops, *value, "run"));
             row
         };
-        TierTable { title: String::new(), rows: (1..).zip(rows).map(row).collect() }
+        TierTable { rows: (1..).zip(rows).map(row).collect(), ..TierTable::default() }
     }
 
     /// 100 ± 1 against 200 ± 1 is a difference, against 101 ± 5 it is not, and for a single run it

@@ -30,7 +30,7 @@ pub use lint::{Impossible, impossible};
 pub use list::{List, ListError, Load, Tier};
 pub use page::page;
 pub use reading::{Limiter, limiter, readings};
-pub use runs::{figures_of, limits_of, of_one_load};
+pub use runs::TierRun;
 pub use table::{Limit, Sample, TierRow, TierTable, Told};
 pub use text::{csv, text};
 pub use workbook::workbook;

@@ -245,7 +245,8 @@ impl List {
 
     /// What is known of all tiers before any run.
     pub fn table(&self) -> TierTable {
-        TierTable { title: self.title.clone(), rows: self.tiers.iter().map(|tier| tier.row.clone()).collect() }
+        let rows = self.tiers.iter().map(|tier| tier.row.clone()).collect();
+        TierTable { title: self.title.clone(), rows, ..TierTable::default() }
     }
 }
 

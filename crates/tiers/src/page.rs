@@ -29,6 +29,7 @@ pub fn page(table: &TierTable, baseline: Option<u32>) -> Page {
     let lists = [
         ("Repeats", crate::text::repeats(table)),
         (crate::text::SEEN, crate::text::seen(table)),
+        (crate::text::LEFT_OUT, table.left_out.clone()),
         (
             "Against the baseline",
             against.map_or(Vec::new(), |(number, against)| {

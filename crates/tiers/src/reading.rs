@@ -193,7 +193,7 @@ mod tests {
         }
         let table = |row: &TierRow| TierTable { rows: vec![row.clone()], ..TierTable::default() };
         assert!(readings(&table(&row))[0].starts_with("Test 1: neither disk nor processors were full"));
-        row.limits.extend(crate::limits_of(&run));
+        row.limits.extend(crate::runs::limits_of(&run));
         assert_eq!(readings(&table(&row)), ["Test 1: what limited order entry: storage; disks, 82 % used (by means)."]);
         row.limits.push(crate::Limit { name: "locks".into(), grounds: String::new() });
         assert_eq!(readings(&table(&row)), ["Test 1: its runs of order entry were limited by locks or storage."]);

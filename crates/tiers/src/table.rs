@@ -11,6 +11,8 @@ pub struct TierTable {
     pub title: String,
     /// The rows, in their order.
     pub rows: Vec<TierRow>,
+    /// What was found for it and is not in it, with the reason, one line each.
+    pub left_out: Vec<String>,
 }
 
 /// One storage tier.

@@ -11,6 +11,8 @@ use report::text;
 const WIDTH: usize = 80;
 /// Heading for what the list does not say, or says differently.
 pub(crate) const SEEN: &str = "Seen by this host or in an array's file, not said";
+/// Heading for what is not in the table.
+pub(crate) const LEFT_OUT: &str = "Left out";
 /// Words are cut to at least this length if the line would be too long.
 const WORD_LEAST: usize = 8;
 
@@ -50,6 +52,7 @@ pub fn text(table: &TierTable, baseline: Option<u32>) -> String {
     };
     list("Repeats", &repeats(table));
     list(SEEN, &seen(table));
+    list(LEFT_OUT, &table.left_out.iter().map(|line| text::printable(line)).collect::<Vec<_>>());
     let wrong = impossible(table).iter().map(|it| format!("test {}: {}", it.row, it.because)).collect::<Vec<_>>();
     list("Impossible", &wrong);
     list("What the columns say", &readings(table));
@@ -196,7 +199,7 @@ mod tests {
             row
         };
         let rows = vec![row(1, TierFigure::Iops, 500.0), row(2, TierFigure::Iops, 0.0), row(3, TierFigure::Mbps, 7.0)];
-        let table = TierTable { title: String::new(), rows };
+        let table = TierTable { rows, ..TierTable::default() };
         assert_eq!(
             by_row(&table, 2, &differences(&table, 2).unwrap()),
             ["test 1: IOPS is 0 in test 2, so no change in percent", "test 3: no figure in common"]

@@ -11,7 +11,7 @@ use crate::{Answer, catalogue, machine, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use results::Filter;
 use std::path::{Path, PathBuf};
-use tiers::{List, TierTable};
+use tiers::{List, TierRun, TierTable};
 
 /// Compare storage tiers by their own speed and by that of a database on them
 ///
@@ -82,9 +82,12 @@ struct Columns {}
 /// The published comparison.
 const PUBLISHED: &str = include_str!("../../../../plans/tiers-published.toml");
 
+/// The label of all runs of a list.
+const LIST: &str = "tiers";
+
 /// The labels that identify the runs of a tier.
 fn labels(list: &List, number: u32) -> Vec<(String, String)> {
-    [("tiers", list.title.clone()), ("tier", number.to_string())].map(|(key, word)| (key.to_owned(), word)).to_vec()
+    [(LIST, list.title.clone()), ("tier", number.to_string())].map(|(key, word)| (key.to_owned(), word)).to_vec()
 }
 
 impl Tiers {
@@ -171,8 +174,13 @@ fn read(path: Option<&Path>) -> Result<(List, PathBuf)> {
 fn filled(list: &List, folder: &Path, more: &[(u32, PathBuf)], memory: &Memory) -> Result<TierTable> {
     let mut table = list.table();
     for (row, tier) in table.rows.iter_mut().zip(&list.tiers) {
-        if let Some(path) = &tier.path {
-            seen::look(path, row);
+        match &tier.path {
+            Some(path) if path.contains("://") || Path::new(path).exists() => seen::look(path, row),
+            Some(path) => {
+                let it = format!("path = {path:?} of test {}", row.number);
+                table.left_out.push(format!("{it}: it does not exist, so nothing of it was seen"));
+            }
+            None => {}
         }
         if let Some(array) = &tier.array {
             seen::array(&catalogue::device("array", array)?, row);
@@ -193,20 +201,11 @@ fn filled(list: &List, folder: &Path, more: &[(u32, PathBuf)], memory: &Memory) 
     }
     let kept = memory.file().filter(|file| file.exists());
     let Some(database) = kept.map(|file| results::Results::open_existing(&file)).transpose()? else { return Ok(table) };
-    for row in &mut table.rows {
-        let labels = labels(list, row.number).into_iter().map(|(key, word)| (key, Some(word))).collect();
-        let (mut sources, mut runs) = (Vec::new(), Vec::new());
-        for line in database.list(&Filter { labels, ..Filter::default() })?.iter().filter(|line| !line.running) {
-            let run = database.load(line.id)?;
-            sources.push(format!("run {} ({})", line.id, line.tool));
-            row.limits.extend(tiers::limits_of(&run));
-            runs.push((line.tool.clone(), tiers::figures_of(&run)));
-        }
-        tiers::of_one_load(&mut runs);
-        for (source, (_, figures)) in sources.iter().zip(runs) {
-            figures.into_iter().for_each(|(figure, value)| row.add(figure, value, source));
-        }
-    }
+    let labels = vec![(LIST.to_owned(), Some(list.title.clone()))];
+    let lines = database.list(&Filter { labels, ..Filter::default() })?;
+    let ended = lines.iter().filter(|line| !line.running);
+    let runs = ended.map(|line| Ok(TierRun::of(line.id, &database.load(line.id)?)));
+    table.add_runs(&runs.collect::<Result<Vec<_>>>()?);
     Ok(table)
 }
 

@@ -89,6 +89,39 @@ fn arrays_are_tiers_in_virtual_time() {
     assert_eq!((rows[1][column("spindle_type")], rows[2][column("raid_level")]), ("HDD", "10"), "{csv}");
 }
 
+/// Jobs of fio with the labels of a list count; what does not is listed with the reason: a test
+/// that the list has not, small requests in order, and a path that is not there.
+#[test]
+fn jobs_with_the_labels_count() {
+    let scratch = Scratch::new();
+    std::fs::write(
+        scratch.join("jobs.toml"),
+        "title = \"jobs\"\n[[tier]]\nstorage = \"disk\"\n[[tier]]\npath = \"not/there\"\n",
+    )
+    .unwrap();
+    for (tier, order) in [("1", "randread"), ("2", "read"), ("77", "randread")] {
+        let label = format!("tier={tier}");
+        let words = ["--label", "tiers=jobs", "--label", &label, "simulate", "fio", "--name=j", "--size=8m", "--bs=8k"];
+        let mut command = seawall(scratch.path());
+        command.env("SEAWALL_RESULTS", scratch.join("r.sqlite")).args(words);
+        let ended = run(command.args(["--direct=1", &format!("--rw={order}")]));
+        assert_eq!(ended.code, Some(0), "{ended:?}");
+    }
+    let shown = tiers(&scratch, &["show", "jobs.toml", "--csv"]).out;
+    let iops = shown.lines().skip(1).map(|line| line.split(',').nth(6).unwrap()).collect::<Vec<_>>();
+    assert!(iops[0].parse::<f64>().is_ok_and(|iops| iops > 0.0) && iops[1] == "N/A", "{shown}");
+    let shown = tiers(&scratch, &["show", "jobs.toml"]).out.split_whitespace().collect::<Vec<_>>().join(" ");
+    for part in [
+        "Left out",
+        "run 3 (fio): the list has no test 77",
+        "run 2 (fio) of test 2: no complete point",
+        "path = \"not/there\" of test 2: it does not exist",
+    ] {
+        assert!(shown.contains(part), "{part}: {shown}");
+    }
+    assert!(!shown.contains("Seen by this host"), "{shown}");
+}
+
 #[test]
 fn what_is_wrong_is_one_line() {
     let scratch = Scratch::new();
