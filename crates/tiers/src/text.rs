@@ -13,7 +13,7 @@ const WIDTH: usize = 80;
 pub(crate) const SEEN: &str = "Seen by this host or in an array's file, not said";
 /// Heading for what is not in the table.
 pub(crate) const LEFT_OUT: &str = "Left out";
-/// Words are cut to at least this length if the line would be too long.
+/// Words are wrapped at no less than this length if the line would be too long.
 const WORD_LEAST: usize = 8;
 
 /// The table, impossible cells, conclusions, and the differences from a baseline if one is given
@@ -132,9 +132,9 @@ pub(crate) fn seen(table: &TierTable) -> Vec<String> {
     told
 }
 
-/// Some columns, with headings in two lines.
+/// Some columns, with headings in two lines. A cell that is too wide goes on in the next lines.
 fn block(table: &TierTable, columns: &[Column]) -> Vec<String> {
-    let heads: Vec<[&str; 2]> = columns.iter().map(|column| halves(column.name())).collect();
+    let heads: Vec<[&str; 2]> = columns.iter().map(|column| halves(*column)).collect();
     let cells: Vec<Vec<String>> = table
         .rows
         .iter()
@@ -152,34 +152,53 @@ fn block(table: &TierTable, columns: &[Column]) -> Vec<String> {
     }
     let line = |cells: &[&str]| {
         let padded = cells.iter().enumerate().map(|(at, cell)| {
-            let cell = text::fit(cell, widths[at]);
-            let room = " ".repeat(widths[at].saturating_sub(text::width(&cell)));
+            let room = " ".repeat(widths[at].saturating_sub(text::width(cell)));
             if matches!(columns[at], Column::Word(_)) { format!("{cell}{room}") } else { format!("{room}{cell}") }
         });
         format!("  {}", padded.collect::<Vec<_>>().join("  "))
     };
+    let wrapped = |row: &Vec<String>| {
+        let parts: Vec<Vec<String>> = row.iter().zip(&widths).map(|(cell, width)| text::wrap(cell, *width)).collect();
+        let part = |at: usize| parts.iter().map(|lines| lines.get(at).map_or("", String::as_str)).collect::<Vec<_>>();
+        let most = parts.iter().map(Vec::len).max().unwrap_or(0);
+        (0..most).map(|at| line(&part(at))).collect::<Vec<_>>()
+    };
     let mut lines: Vec<String> =
         [0, 1].iter().map(|&half| line(&heads.iter().map(|head| head[half]).collect::<Vec<_>>())).collect();
-    lines.extend(cells.iter().map(|row| line(&row.iter().map(String::as_str).collect::<Vec<_>>())));
+    lines.extend(cells.iter().flat_map(wrapped));
     lines
 }
 
-/// A heading in two lines.
-fn halves(name: &'static str) -> [&'static str; 2] {
-    match name.split_once(' ') {
-        Some((first, second)) => [first, second],
-        None => ["", name],
+/// A heading in two lines; a long word is parted, as headings are never cut.
+fn halves(column: Column) -> [&'static str; 2] {
+    match column {
+        Column::Word(TierWord::Virtualized) => ["Virtual-", "ized"],
+        Column::Word(TierWord::Cache) => ["Cache", "(GB)"],
+        _ => column.name().split_once(' ').map_or(["", column.name()], |(first, second)| [first, second]),
     }
 }
 
-/// The fourteen columns as CSV, with the keys of files as headings.
-pub fn csv(table: &TierTable) -> String {
+/// The fourteen columns as CSV, with the keys of files as headings. With a baseline that exists,
+/// each figure's change follows in percent of the baseline's; N/A where there is none.
+pub fn csv(table: &TierTable, baseline: Option<u32>) -> String {
     // Prevents spreadsheets from taking a word for a formula.
     let plain = |cell: String| if cell.starts_with(['=', '+', '-', '@']) { format!("'{cell}") } else { cell };
+    let against = baseline.and_then(|number| differences(table, number));
+    let changes = |row: &TierRow| {
+        let change = |against: &[Against], figure| {
+            let found = against.iter().find(|it| it.row == row.number && it.figure == figure);
+            found.map_or_else(|| "N/A".into(), |it| format!("{:.1}", it.percent))
+        };
+        let of = against.iter().flat_map(|against| TierFigure::ALL.map(|figure| change(against, figure)));
+        of.collect::<Vec<_>>()
+    };
     let mut writer = csv::Writer::from_writer(Vec::new());
-    let rows = table.rows.iter().map(|row| Column::all().map(|column| plain(row.cell(column))).collect());
-    let head: Vec<String> = Column::all().map(|column| column.key().to_owned()).collect();
-    for record in [head].into_iter().chain(rows) {
+    let cells = |row: &TierRow| Column::all().map(|column| plain(row.cell(column))).chain(changes(row)).collect();
+    let heads = Column::all().map(|column| column.key().to_owned());
+    let more =
+        against.iter().flat_map(|_| TierFigure::ALL).map(|of| format!("{}_change_pct", Column::Figure(of).key()));
+    let head: Vec<String> = heads.chain(more).collect();
+    for record in [head].into_iter().chain(table.rows.iter().map(cells)) {
         writer.write_record(&record).expect("memory takes all");
     }
     String::from_utf8(writer.into_inner().expect("memory takes all")).expect("made of strings")
@@ -204,5 +223,36 @@ mod tests {
             by_row(&table, 2, &differences(&table, 2).unwrap()),
             ["test 1: IOPS is 0 in test 2, so no change in percent", "test 3: no figure in common"]
         );
+    }
+    /// Eight words of 18 characters do not fit into 80 columns, but nothing is cut: they go on in
+    /// the next lines.
+    #[test]
+    fn long_words_go_on_in_the_next_lines() {
+        let mut row = TierRow { number: 1, ..TierRow::default() };
+        for word in &mut row.words {
+            word.said = Some("a quite long naming".into());
+        }
+        row.add(TierFigure::Iops, 1_234_567.0, "run");
+        let shown = text(&TierTable { rows: vec![row], ..TierTable::default() }, None);
+        assert!(shown.lines().all(|line| text::width(line) <= WIDTH) && !shown.contains('…'), "{shown}");
+        for part in ["Virtual-", "ized", "(GB)"] {
+            assert!(shown.contains(part), "{part}: {shown}");
+        }
+        assert_eq!(shown.matches("naming").count(), 5, "{shown}");
+    }
+
+    /// 500 is 25 % more than 400; the baseline itself, and a figure that only one has, have no
+    /// change.
+    #[test]
+    fn the_baseline_is_in_the_csv() {
+        let mut rows = [1, 2].map(|number| TierRow { number, ..TierRow::default() });
+        rows[0].add(TierFigure::Iops, 400.0, "run");
+        rows[1].add(TierFigure::Iops, 500.0, "run");
+        rows[1].add(TierFigure::Mbps, 70.0, "run");
+        let table = TierTable { rows: rows.into(), ..TierTable::default() };
+        let csv = csv(&table, Some(1));
+        let cells: Vec<Vec<&str>> = csv.lines().map(|line| line.split(',').collect()).collect();
+        assert!(cells.iter().all(|row| row.len() == 22), "{csv}");
+        assert_eq!([cells[0][14], cells[1][14], cells[2][14], cells[2][15]], ["iops_change_pct", "N/A", "25.0", "N/A"]);
     }
 }

@@ -2,13 +2,16 @@
 //! sheet.
 
 use crate::column::{Column, TierFigure};
+use crate::difference::differences;
 use crate::lint::impossible;
 use crate::reading::readings;
 use crate::table::{TierRow, TierTable};
+use crate::text::{LEFT_OUT, by_row};
 use report::workbook::{Chart, Sheet, SheetValue, Workbook};
 
-/// The workbook; `made_unix_s` is the present time, in seconds since 1970.
-pub fn workbook(table: &TierTable, made_unix_s: u64) -> Workbook {
+/// The workbook, with the differences from a baseline if one is given and exists; `made_unix_s` is
+/// the present time, in seconds since 1970.
+pub fn workbook(table: &TierTable, baseline: Option<u32>, made_unix_s: u64) -> Workbook {
     let place = |figure| Column::all().position(|column| column == Column::Figure(figure)).unwrap_or_default();
     let has_tpm = table.rows.iter().any(|row| row.median(TierFigure::MaxTpm).is_some());
     let line = if has_tpm { TierFigure::MaxTpm } else { TierFigure::Mbps };
@@ -22,7 +25,13 @@ pub fn workbook(table: &TierTable, made_unix_s: u64) -> Workbook {
         lines_name: Column::Figure(line).name().into(),
     };
     let wrong = impossible(table).into_iter().map(|it| format!("Impossible: test {}: {}", it.row, it.because));
-    let says = readings(table).into_iter().chain(wrong).map(|line| vec![SheetValue::Words(line)]);
+    let against = baseline.and_then(|number| {
+        let lines = by_row(table, number, &differences(table, number)?);
+        Some(lines.into_iter().map(move |line| format!("Against test {number}: {line}")))
+    });
+    let left_out = table.left_out.iter().map(|line| format!("{LEFT_OUT}: {line}"));
+    let said = readings(table).into_iter().chain(wrong).chain(against.into_iter().flatten()).chain(left_out);
+    let says = said.map(|line| vec![SheetValue::Words(line)]);
     Workbook {
         title: table.title.clone(),
         made_unix_s,

@@ -23,7 +23,7 @@ test,storage,spindle_type,raid_level,virtualized,cache_gb,iops,mbps,max_tpm,max_
 
 #[test]
 fn the_published_table_comes_out_as_it_was_printed() {
-    assert_eq!(tiers::csv(&List::read(PLAN).unwrap().table()), PRINTED);
+    assert_eq!(tiers::csv(&List::read(PLAN).unwrap().table(), None), PRINTED);
 }
 
 /// One cell contradicts another: the best second of test 11 is below its mean.
@@ -61,12 +61,14 @@ fn differences_from_a_baseline_are_those_of_the_published_argument() {
 #[test]
 fn the_workbook_has_the_fourteen_columns_and_what_they_say() {
     use report::workbook::SheetValue;
-    let book = tiers::workbook(&List::read(PLAN).unwrap().table(), 0);
+    let book = tiers::workbook(&List::read(PLAN).unwrap().table(), None, 0);
     let [columns, says] = &book.sheets[..] else { panic!("two sheets") };
     assert_eq!((columns.heads.len(), columns.rows.len(), says.rows.len()), (14, 11, 7));
     assert_eq!(columns.rows[3][5..8], [SheetValue::from("pass-thru"), SheetValue::Empty, SheetValue::Empty]);
     assert_eq!(columns.rows[10][9], SheetValue::Number(110.0));
     assert!(book.render().is_ok());
+    let against = tiers::workbook(&List::read(PLAN).unwrap().table(), Some(3), 0);
+    assert_eq!(against.sheets[1].rows.len(), 7 + 10, "a line for each other test");
 }
 
 /// As it is seen on a terminal: no line of more than 80 columns, and all of it there.

@@ -44,7 +44,7 @@ struct Show {
     /// Add the figures of a file of another tool to a test; repeatable
     #[arg(long = "import", value_name = "TEST=FILE", value_parser = import)]
     imports: Vec<(u32, PathBuf)>,
-    /// Comma-separated values instead of text
+    /// Comma-separated values instead of text; with --baseline also changes in percent
     #[arg(long)]
     csv: bool,
     /// Also write a workbook with a chart
@@ -141,10 +141,10 @@ impl Show {
             std::fs::write(path, page.render()).with_context(|| format!("--output {}", path.display()))?;
         }
         if let Some(path) = &self.xlsx {
-            let book = tiers::workbook(&table, now_unix_ms() / 1000).render()?;
+            let book = tiers::workbook(&table, self.baseline, now_unix_ms() / 1000).render()?;
             std::fs::write(path, book).with_context(|| format!("--xlsx {}", path.display()))?;
         }
-        terminal::print(&if self.csv { tiers::csv(&table) } else { tiers::text(&table, self.baseline) });
+        terminal::print(&if self.csv { tiers::csv(&table, self.baseline) } else { tiers::text(&table, self.baseline) });
         if let Some(path) = self.output.filter(|_| !self.csv) {
             terminal::line("");
             terminal::line(&format!("page      {}", path.display()));

@@ -25,6 +25,8 @@ fn the_published_comparison_is_shown() {
     let csv = tiers(&scratch, &["show", "--csv", "--xlsx", "t.xlsx"]);
     assert!(std::fs::read(scratch.join("t.xlsx")).unwrap().starts_with(b"PK"), "a workbook is a zip");
     assert_eq!(csv.out.lines().count(), 12, "{}", csv.out);
+    let against = tiers(&scratch, &["show", "--csv", "--baseline", "2"]).out;
+    assert!(against.lines().nth(3).unwrap().contains(",0.0,0.0,-29.1,"), "Max TPM of test 3: {against}");
     assert!(csv.out.starts_with("test,storage,spindle_type,"), "{}", csv.out);
 }
 
