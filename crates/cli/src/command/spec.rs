@@ -32,7 +32,7 @@ struct Fsx {
     #[arg(long, value_name = "MB/S")]
     throughput: u64,
     /// SSD storage
-    #[arg(long, value_name = "SIZE", value_parser = size)]
+    #[arg(long, value_name = "SIZE", value_parser = ssd)]
     ssd: Bytes,
     /// Provisioned IOPS [default: 3 for each GiB]
     #[arg(long, value_name = "IOPS")]
@@ -80,6 +80,10 @@ impl Spec {
         }
         Ok(Answer::Yes)
     }
+}
+
+fn ssd(given: &str) -> Result<Bytes, String> {
+    size(given).map_err(|_| "must be a size such as 1024GiB or 2TiB".into())
 }
 
 fn deployment(given: &str) -> Result<Deployment, String> {
