@@ -179,7 +179,7 @@ impl Classes {
         let File { currency, month_hours, class: classes } = file;
         let whole = |key, rule, given: String| Err(ClassesError::Whole { key, rule, given });
         if !(1..=8).contains(&currency.chars().count()) || !currency.chars().all(char::is_alphabetic) {
-            return whole("currency", "1 to 8 letters", format!("{currency:?}"));
+            return whole("currency", "1 to 8 letters, as in EUR", format!("{currency:?}"));
         }
         if !(1.0..=10_000.0).contains(&month_hours) {
             return whole("month_hours", "from 1 to 10000", month_hours.to_string());
@@ -294,7 +294,7 @@ mod tests {
             (format!("{GOLD}price_per_iops = nan"), "price_per_iops: must be"),
             (format!("month_hours = 0.0\n{GOLD}"), "month_hours: must be from 1 to 10000, got 0"),
             (format!("currency = \"\"\n{GOLD}"), "currency: must be 1 to 8 letters"),
-            (format!("currency = \"1234\"\n{GOLD}"), "currency: must be 1 to 8 letters, got \"1234\""),
+            (format!("currency = \"1234\"\n{GOLD}"), "currency: must be 1 to 8 letters, as in EUR, got \"1234\""),
             (format!("currency = \"<b>\"\n{GOLD}"), "currency: must be 1 to 8 letters"),
             (format!("currency = \"a b\"\n{GOLD}"), "currency: must be 1 to 8 letters"),
         ] {

@@ -14,10 +14,10 @@ use std::io::{Read, Write};
 #[derive(Debug, thiserror::Error)]
 pub enum HoursError {
     /// A row has more or fewer fields than there are headings.
-    #[error("row {row}: has {given} fields, and there are {headings} headings; give each its field")]
+    #[error("line {line}: has {given} fields, and there are {headings} headings; give each its field")]
     Fields {
-        /// The row, not counting the headings.
-        row: u64,
+        /// The line of the file, from 1.
+        line: u64,
         /// The fields that it has.
         given: u64,
         /// The fields that it should have.
@@ -33,20 +33,20 @@ pub enum HoursError {
     #[error("has no column {0}; a row needs {names}", names = NEEDED.join(", "))]
     Column(&'static str),
     /// A value is not a whole number.
-    #[error("row {row}: {column}: must be a whole number from 0 on, got {given:?}")]
+    #[error("line {line}: {column}: must be a whole number from 0 on, got {given:?}")]
     Number {
-        /// The row, not counting the headings.
-        row: usize,
+        /// The line of the file, from 1.
+        line: u64,
         /// The column.
         column: String,
         /// The value given.
         given: String,
     },
     /// A row covers more seconds than an hour has.
-    #[error("row {row}: promised_seconds: must be at most {SECONDS_MAX}, as a row is of one hour, got {given}")]
+    #[error("line {line}: promised_seconds: must be at most {SECONDS_MAX}, as a row is of one hour, got {given}")]
     Seconds {
-        /// The row, not counting the headings.
-        row: usize,
+        /// The line of the file, from 1.
+        line: u64,
         /// The value given.
         given: u64,
     },
@@ -54,12 +54,12 @@ pub enum HoursError {
 
 impl From<csv::Error> for HoursError {
     fn from(error: csv::Error) -> HoursError {
-        let at = |pos: &Option<csv::Position>| pos.as_ref().map_or((0, 0), |pos| (pos.record(), pos.line()));
+        let at = |pos: &Option<csv::Position>| pos.as_ref().map_or(0, csv::Position::line);
         match error.kind() {
             csv::ErrorKind::UnequalLengths { pos, expected_len, len } => {
-                HoursError::Fields { row: at(pos).0, given: *len, headings: *expected_len }
+                HoursError::Fields { line: at(pos), given: *len, headings: *expected_len }
             }
-            csv::ErrorKind::Utf8 { pos, .. } => HoursError::Text(at(pos).1),
+            csv::ErrorKind::Utf8 { pos, .. } => HoursError::Text(at(pos)),
             _ => HoursError::Csv(error),
         }
     }
@@ -84,9 +84,10 @@ pub fn hours(input: impl Read) -> Result<Vec<Hour>, HoursError> {
         return Err(HoursError::Column(column));
     }
     let (mut hours, sums) = (Vec::new(), Totals::names().collect::<Vec<_>>());
-    for (index, record) in reader.records().enumerate() {
+    for record in reader.records() {
         let record = record?;
-        hours.push(Row { record: &record, columns: &columns, row: index + 1 }.hour(&sums)?);
+        let line = record.position().map_or(0, csv::Position::line);
+        hours.push(Row { record: &record, columns: &columns, line }.hour(&sums)?);
     }
     Ok(hours)
 }
@@ -94,7 +95,7 @@ pub fn hours(input: impl Read) -> Result<Vec<Hour>, HoursError> {
 struct Row<'a> {
     record: &'a csv::StringRecord,
     columns: &'a BTreeMap<String, usize>,
-    row: usize,
+    line: u64,
 }
 
 impl Row<'_> {
@@ -109,7 +110,7 @@ impl Row<'_> {
             Ok(number) => Ok(number),
             Err(_) if missing => Ok(0),
             Err(_) => Err(HoursError::Number {
-                row: self.row,
+                line: self.line,
                 column: column.to_owned(),
                 given: given.chars().take(40).collect(),
             }),
@@ -127,7 +128,7 @@ impl Row<'_> {
         };
         let hour = Hour::of(kept, &Totals::try_of(|at| self.number(&sums[at]))?);
         if hour.seconds > SECONDS_MAX {
-            return Err(HoursError::Seconds { row: self.row, given: hour.seconds });
+            return Err(HoursError::Seconds { line: self.line, given: hour.seconds });
         }
         Ok(hour)
     }
@@ -251,16 +252,16 @@ mod tests {
             ("hour,svm,volume,path\n", "has no column promised_seconds; a row needs hour, svm"),
             (
                 "hour,svm,volume,path,promised_seconds\nx,s,v,p,1\n",
-                "row 1: hour: must be a whole number from 0 on, got \"x\"",
+                "line 2: hour: must be a whole number from 0 on, got \"x\"",
             ),
-            ("hour,svm,volume,path,promised_seconds\n1,s,v,p,\n", "row 1: promised_seconds: must be"),
+            ("hour,svm,volume,path,promised_seconds\n1,s,v,p,\n", "line 2: promised_seconds: must be"),
             (
                 "hour,svm,volume,path,promised_seconds\n1,s,v,p,4200\n2,s,v,p,4201\n",
-                "row 2: promised_seconds: must be at most 4200, as a row is of one hour, got 4201",
+                "line 3: promised_seconds: must be at most 4200, as a row is of one hour, got 4201",
             ),
             (
                 "hour,svm,volume,path,promised_seconds\n1,s,v,p,1\n1,s\n",
-                "row 2: has 2 fields, and there are 5 headings; give each its field",
+                "line 3: has 2 fields, and there are 5 headings; give each its field",
             ),
         ] {
             let refused = hours(text.as_bytes()).unwrap_err().to_string();

@@ -2,7 +2,7 @@
 
 use crate::bill::{Bill, Billed, sum};
 use crate::class::{Class, Classes};
-use report::text::{fit, thousands, width};
+use report::text::{count, fit, thousands, width};
 
 /// The classes, one line each.
 pub fn list(classes: &Classes) -> String {
@@ -189,7 +189,8 @@ pub(crate) fn remarks(billed: &Billed) -> Vec<String> {
         remarks.push(format!("the floor was missed for {}", lasted(line.sums.missed_ms)));
     }
     if let Some((goal, late)) = billed.late.filter(|(_, late)| *late > 0) {
-        remarks.push(format!("in {late} of {} hours the mean latency was above {goal} ms", line.latencies_us.len()));
+        let hours = count(line.latencies_us.len(), "hour", "hours");
+        remarks.push(format!("in {late} of {hours} the mean latency was above {goal} ms"));
     }
     remarks
 }
