@@ -12,7 +12,7 @@ mod demand;
 mod show;
 
 pub use demand::Demand;
-pub use show::{advice_chart, advice_page, advice_text, advice_warnings, space};
+pub use show::{advice_chart, advice_page, advice_text, space};
 
 use crate::settings::Constants;
 use block::{Bytes, Span};
@@ -33,7 +33,8 @@ pub struct PolicyNeed {
     pub used: Bytes,
     /// The time in which a burst must be written.
     pub cycle_limit: Span,
-    /// Volumes over which the space is spread evenly; an absolute minimum counts for each.
+    /// Volumes over which the space is spread evenly; an absolute minimum counts for each, so the
+    /// advised one is divided by them.
     pub volumes: u64,
 }
 
@@ -47,7 +48,7 @@ pub enum AdviceError {
     #[error("--used-space: must be between 1 MB and 1000000 TB, got {0}")]
     Space(Bytes),
     /// A limit that is impossible for a burst.
-    #[error("--cycle-limit: must be above 0 and at most 80 s, when the next burst is due; got {0}")]
+    #[error("--cycle-limit: must be above 0 and at most 80 s, when the next burst is due; got {} s", .0.as_secs_f64())]
     Limit(Span),
 }
 
@@ -58,7 +59,7 @@ pub struct Policy {
     pub expected: u64,
     /// The ceiling per TB.
     pub peak: u64,
-    /// The minimum floor, however little space is used.
+    /// The minimum floor of each volume, however little space is used.
     pub absolute_min: u64,
 }
 
@@ -95,14 +96,16 @@ fn factor(limit: Span) -> f64 {
 }
 
 impl Policy {
-    /// Rates for a total floor of `iops`. As in both published examples (15 000: 30 000 and 7 500),
-    /// the peak is twice and the absolute minimum half of the floor per TB.
-    fn of(iops: f64, used: Bytes) -> Policy {
+    /// Rates for a total floor of `iops` on so many volumes. As in both published examples (15 000:
+    /// 30 000 and 7 500), the peak is twice and the absolute minimum half of the floor per TB.
+    fn of(iops: f64, used: Bytes, volumes: u64) -> Policy {
         // Rounded up, because a floor must not be too low; the last bits of a division are ignored.
         let expected = (iops * TB as f64 / used.0 as f64 - 1e-6).ceil().max(1.0) as u64;
-        // Below half a TB, half of the floor per TB would be more than the whole demand.
+        // On less than half a TB a volume, half of the floor per TB would be more than the whole
+        // demand. A share is rounded up as well.
         let all = (iops - 1e-6).ceil().max(1.0) as u64;
-        Policy { expected, peak: expected * 2, absolute_min: expected.div_ceil(2).min(all) }
+        let share = all.div_ceil(volumes.max(1));
+        Policy { expected, peak: expected * 2, absolute_min: expected.div_ceil(2).min(share) }
     }
 
     /// Floor and ceiling in total at this used space, on so many volumes.
@@ -143,8 +146,9 @@ impl Advice {
             return Err(AdviceError::Limit(cycle_limit));
         }
         let factor = factor(cycle_limit);
-        let published = Policy::of(iops as f64, used);
-        let safe = Policy::of(iops as f64 * factor, used);
+        // The published rule does not count volumes.
+        let published = Policy::of(iops as f64, used, 1);
+        let safe = Policy::of(iops as f64 * factor, used, volumes);
         let cycle = |policy: &Policy| drain(iops, policy.at(used, volumes).0);
         Ok(Advice { published_cycle: cycle(&published), safe_cycle: cycle(&safe), published, safe, factor, need })
     }
@@ -232,6 +236,21 @@ mod tests {
         assert_eq!((found.safe.absolute_min, found.safe.at(Bytes(3 * GB), 1).0), (120, 120));
     }
 
+    /// 400 · 1.19444 = 477.8, rounded up to 478: 160 for each of three volumes, as 159 would be 477
+    /// together. A thousand volumes have no less than 1 each.
+    #[test]
+    fn an_absolute_minimum_is_divided_by_the_volumes() {
+        let on = |volumes| {
+            let (used, cycle_limit) = (Bytes(GB / 5), Constants::CYCLE_LIMIT);
+            Advice::on(PolicyNeed { iops: 400, used, cycle_limit, volumes }).unwrap()
+        };
+        let three = on(3);
+        assert_eq!((three.safe.absolute_min, three.safe.at(Bytes(GB / 5), 3).0), (160, 480));
+        assert_eq!((three.published.absolute_min, on(1000).safe.absolute_min), (400, 1));
+        // Where half of the floor per TB is less than a share, it is as published.
+        assert_eq!(advice(75_000, 75_000, 45).safe.absolute_min, 598);
+    }
+
     /// 75 000 IOPS: 56 250 reads and 1.5 million writes a burst, (56 250 + 33 333.3) · 225 =
     /// 20 156 250.
     #[test]
@@ -249,6 +268,6 @@ mod tests {
         };
         assert_eq!(error(0, 1, 45), "--iops: must be between 1 and 100000000, got 0");
         assert!(error(1, 0, 45).starts_with("--used-space: must be between"));
-        assert!(error(1, 1, 81).ends_with("got 81.0 s"));
+        assert!(error(1, 1, 81).ends_with("; got 81 s") && error(1, 1, 0).ends_with("; got 0 s"));
     }
 }

@@ -35,8 +35,8 @@ mod summary;
 mod timeline;
 
 pub use advice::{
-    Advice, AdviceError, Demand, Policy, PolicyNeed, TB, advice_chart, advice_page, advice_text, advice_warnings,
-    iops_of_references, references_of, space,
+    Advice, AdviceError, Demand, Policy, PolicyNeed, TB, advice_chart, advice_page, advice_text, iops_of_references,
+    references_of, space,
 };
 pub use burst::Burst;
 pub use content::{BlockIdentity, Recipe, Wrong, is_block};

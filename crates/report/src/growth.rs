@@ -2,6 +2,7 @@
 //! terminal and as a chart.
 
 use crate::chart::{Axis, Chart, Look, Mark};
+use crate::text::thousands;
 
 /// Length of the longest bar in columns.
 const BAR: u64 = 40;
@@ -26,6 +27,7 @@ pub fn bars(what: &str, steps: &[Step]) -> String {
     let mut text = format!("{what:>12}{:>12}{:>14}  # floor, - up to the ceiling\n", "floor IOPS", "ceiling IOPS");
     for Step { name, floor, ceiling, .. } in steps {
         let bar = "#".repeat(columns(*floor)) + &"-".repeat(columns(*ceiling).saturating_sub(columns(*floor)));
+        let (floor, ceiling) = (thousands(*floor), thousands(*ceiling));
         text += format!("{name:>12}{floor:>12}{ceiling:>14}  {bar}").trim_end();
         text += "\n";
     }
@@ -44,7 +46,9 @@ pub fn chart(title: &str, across: Axis, steps: &[Step], most: f64) -> Chart {
     };
     let most = steps.iter().map(|step| step.ceiling as f64).fold(most, f64::max);
     let mut chart = Chart::new(title, across, Axis::from_zero(most).unit("IOPS"));
-    let said = |step: &Step| format!("{}: floor {}, ceiling {} IOPS.", step.name, step.floor, step.ceiling);
+    let said = |step: &Step| {
+        format!("{}: floor {}, ceiling {} IOPS.", step.name, thousands(step.floor), thousands(step.ceiling))
+    };
     chart.description = steps.iter().map(said).collect::<Vec<_>>().join(" ");
     chart.marks = vec![line(0, "ceiling", &|step| step.ceiling), line(1, "floor", &|step| step.floor)];
     chart

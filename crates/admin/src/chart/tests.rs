@@ -26,10 +26,10 @@ fn the_published_policy_is_drawn() {
     let said = chart(&format!("{EPIC} {USED}"), "").unwrap();
     insta::assert_snapshot!(said);
     assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
-    assert!(said.contains("\n    0.500 TB        7500         15000  "), "{said}");
-    assert!(said.contains("\n    5.000 TB       75000        150000  "), "{said}");
+    assert!(said.contains("\n    0.500 TB       7,500        15,000  "), "{said}");
+    assert!(said.contains("\n    5.000 TB      75,000       150,000  "), "{said}");
     // 5 TB in three years at 20 %: 8.64 TB.
-    assert!(said.contains("\n      year 3      129600        259200  "), "{said}");
+    assert!(said.contains("\n      year 3     129,600       259,200  "), "{said}");
 }
 
 /// The published settings for a database of 75 TB: 1000, 2000, 500.
@@ -44,16 +44,16 @@ fn the_policy_of_the_database_of_75_tb_is_drawn() {
 #[test]
 fn a_floor_by_allocated_space_is_flat() {
     let said = chart(EPIC, "-size 5TB -used-space 1TB -growth 50 -years 2").unwrap();
-    assert!(said.contains("\n    1.000 TB       75000         75000  ####"), "{said}");
+    assert!(said.contains("\n    1.000 TB      75,000        75,000  ####"), "{said}");
     let flowing = said.replace('\n', " ");
     assert!(flowing.contains("The floor goes by the allocated space; the absolute minimum of 7,500 IOPS is below it."));
     // 75 000 × 32 KiB = 2457.6 MB/s.
     assert!(flowing.contains("at least 2,458 and at most 2,458 MB/s"), "{said}");
-    assert!(said.contains("\n    2.500 TB       75000         75000  "), "the ceiling's knee: {said}");
-    assert!(said.contains("\n    5.000 TB       75000        150000  "), "the volume is full: {said}");
-    assert!(said.contains("\n      year 2       75000         75000  "), "2.25 TB: {said}");
+    assert!(said.contains("\n    2.500 TB      75,000        75,000  "), "the ceiling's knee: {said}");
+    assert!(said.contains("\n    5.000 TB      75,000       150,000  "), "the volume is full: {said}");
+    assert!(said.contains("\n      year 2      75,000        75,000  "), "2.25 TB: {said}");
     let full = chart(EPIC, "-size 5TB -used-space 4TB -growth 50 -years 2").unwrap();
-    assert!(full.contains("\n      year 2       75000        150000  "), "it holds no more than 5 TB: {full}");
+    assert!(full.contains("\n      year 2      75,000       150,000  "), "it holds no more than 5 TB: {full}");
 }
 
 #[test]

@@ -7,11 +7,9 @@ use crate::{Answer, amount, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Iops, Span};
 use ontap::value::PolicyName;
-use ramp::{
-    Advice, Demand, PolicyNeed, advice_chart, advice_page, advice_text, advice_warnings, iops_of_references, space,
-};
+use ramp::{Advice, Demand, PolicyNeed, advice_chart, advice_page, advice_text, iops_of_references, space};
 use report::Page;
-use report::text::{count, wrap};
+use report::text::{count, thousands, wrap};
 use std::path::{Path, PathBuf};
 
 /// Work out the adaptive policy that protects a database
@@ -59,8 +57,8 @@ pub struct Advise {
     /// Time in which a burst has to be written, in seconds
     #[arg(long, value_name = "S", default_value_t = 45)]
     cycle_limit: u64,
-    /// Number of volumes that the policy is attached to: an absolute minimum counts for each
-    /// [default: the recording's, else 1]
+    /// Number of volumes that the policy is attached to: an absolute minimum counts for each and is
+    /// divided by them [default: the recording's, else 1]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000))]
     volumes: Option<u64>,
     /// Name of the policy group
@@ -93,13 +91,12 @@ impl Advise {
         if let Some(Of::Cache(of)) = self.of {
             return of.run();
         }
-        let (need, about, mut warnings) = self.need()?;
+        let (need, about, warnings) = self.need()?;
         let advice = Advice::on(need.clone())?;
         let commands = advice.safe.commands(&self.policy_group, &self.vserver, self.volume.as_deref());
         for line in &commands {
             ontap::parse(line).with_context(|| format!("the advised line {line:?}"))?;
         }
-        warnings.extend(advice_warnings(&advice));
         let answer = if warnings.is_empty() { Answer::Yes } else { Answer::No };
         wrapped(&about);
         terminal::print(&advice_text(&advice));
@@ -170,8 +167,10 @@ fn built_in(iops: u64, used: Bytes) -> String {
     let (group, found) = qos::smallest_built_in(Iops(iops), size, qos::Units::Decimal);
     let (name, floor, of) = (group.name(), found.floor.0, space(used));
     if floor >= iops {
+        let floor = thousands(floor);
         return format!("Of the built-in policy groups {name} is the smallest that suffices: {floor} IOPS on {of}.");
     }
+    let (floor, iops) = (thousands(floor), thousands(iops));
     format!("No built-in policy group suffices: {name}, the largest, has {floor} IOPS on {of}, and {iops} are needed.")
 }
 
@@ -183,9 +182,9 @@ fn about(path: &Path, recorded: &Recorded, demand: &Demand, taken: &str) -> Stri
         path.display(),
         count(demand.seconds as usize, "second", "seconds"),
         demand.window,
-        demand.p95,
-        demand.peak,
-        demand.second,
+        thousands(demand.p95),
+        thousands(demand.peak),
+        thousands(demand.second),
         recorded.reads_percent(),
     )
 }
@@ -240,8 +239,10 @@ mod tests {
     #[test]
     fn the_smallest_built_in_group_is_named() {
         let said = |iops| built_in(iops, Bytes(5 * TB));
-        assert!(said(10_000).contains(" performance is the smallest that suffices: 10240 IOPS on 5.000 TB."));
-        assert!(said(75_000).starts_with("No built-in policy group suffices: extreme, the largest, has 30720 IOPS on"));
+        assert!(said(10_000).contains(" performance is the smallest that suffices: 10,240 IOPS on 5.000 TB."));
+        assert!(
+            said(75_000).starts_with("No built-in policy group suffices: extreme, the largest, has 30,720 IOPS on")
+        );
     }
 
     /// The server's administration accepts the commands, and the resulting floor is the advised

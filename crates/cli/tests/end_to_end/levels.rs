@@ -51,7 +51,7 @@ fn classes_become_policies_in_every_svm() {
     }
     // 10 GB × 2000 = 20, and the minimum is 200.
     let chart = server.tell(&["qos adaptive-policy-group chart -policy-group gold-svm01 -used-space 10TB"]);
-    assert!(chart.contains("\n   10.000 TB       20000         40000  "), "{chart}");
+    assert!(chart.contains("\n   10.000 TB      20,000        40,000  "), "{chart}");
     assert!(chart.lines().all(|line| line.chars().count() <= 80), "{chart}");
 }
 

@@ -7,53 +7,62 @@ use report::Page;
 use report::chart::{Axis, LevelKind, Look, Mark, Threshold};
 use report::growth::{self, Step};
 use report::section::{Charts, Figure, Group, Notes, Preformatted, Table, TableCell, TableRow, Tables};
+use report::text::{self, thousands};
 
 /// The advice in words, without its command lines.
 pub fn advice_text(advice: &Advice) -> String {
     let PolicyNeed { iops, used, volumes, .. } = advice.need;
-    let mut text = format!(
-        "{iops} IOPS ({:.0} global references/s) on {}:\n{:.0} reads/s, and a burst of {} blocks every 80 s\n\n",
-        references_of(iops),
-        space(used),
-        iops as f64 * 0.75,
-        iops * 20,
-    );
-    text += &format!(
+    let mut said = format!("{} on {}:\n{}\n\n", rates(iops), space(used), load(iops));
+    said += &format!(
         "{:<21}{:>12}{:>11}{:>10}{:>12}{:>14}\n",
         "rule", "expected/TB", "peak/TB", "abs. min", "floor IOPS", "a burst takes"
     );
-    text += &rule("published", &advice.published, advice.published_cycle, (used, volumes));
+    said += &rule("published", &advice.published, advice.published_cycle, (used, volumes));
     let safe = format!("cycle-safe, {:.3} x", advice.factor);
-    text += &rule(&safe, &advice.safe, advice.safe_cycle, (used, volumes));
+    said += &rule(&safe, &advice.safe, advice.safe_cycle, (used, volumes));
+    if let Some(divided) = divided(advice) {
+        said += &format!("\n{}\n", text::wrap(&divided, 80).join("\n"));
+    }
     if advice.published_misses() {
         let limit = advice.need.cycle_limit.as_secs_f64();
-        text += &format!(
+        said += &format!(
             "\nAt the floor of the published rule a burst takes longer than {limit:.0} s; the lines\nbelow are of the \
              cycle-safe one.\n"
         );
     }
-    text
+    said
+}
+
+/// The need in both measures: `75,000 IOPS (20,156,250 global references/s)`.
+fn rates(iops: u64) -> String {
+    format!("{} IOPS ({} global references/s)", thousands(iops), thousands(references_of(iops).round() as u64))
+}
+
+/// What the need consists of.
+fn load(iops: u64) -> String {
+    let reads = text::iops(iops as f64 * 0.75);
+    format!("{reads} reads/s, and a burst of {} blocks every 80 s", thousands(iops * 20))
+}
+
+/// Says that the published minimum was divided by the volumes; `None` if it was not.
+fn divided(advice: &Advice) -> Option<String> {
+    let PolicyNeed { iops, volumes, .. } = advice.need;
+    let (published, safe) = (advice.published.absolute_min, advice.safe.absolute_min);
+    let all = published.saturating_mul(volumes);
+    (volumes > 1 && all > iops && safe < published).then(|| {
+        format!(
+            "An absolute minimum counts for each of {volumes} volumes: the published one would be {} IOPS in all. The \
+             cycle-safe one is divided by the volumes, rounded up.",
+            thousands(all)
+        )
+    })
 }
 
 fn rule(name: &str, policy: &Policy, cycle: Span, (used, volumes): (Bytes, u64)) -> String {
-    let Policy { expected, peak, absolute_min } = policy;
+    let Policy { expected, peak, absolute_min } = *policy;
     let takes = format!("{:.1} s", cycle.as_secs_f64());
-    format!("{name:<21}{expected:>12}{peak:>11}{absolute_min:>10}{:>12}{takes:>14}\n", policy.at(used, volumes).0)
-}
-
-/// Warnings about the advice.
-pub fn advice_warnings(advice: &Advice) -> Vec<String> {
-    let PolicyNeed { used, volumes, .. } = advice.need;
-    let mut found = Vec::new();
-    let minima = advice.safe.absolute_min.saturating_mul(volumes);
-    let floor = advice.safe.at(used, 1).0;
-    if volumes > 1 && minima > floor {
-        found.push(format!(
-            "the absolute minimum counts for each of {volumes} volumes: {minima} IOPS together, more than the {floor} \
-             of its space; the table and the chart have the minimum where it is more"
-        ));
-    }
-    found
+    let [expected, peak, least, floor] = [expected, peak, absolute_min, policy.at(used, volumes).0].map(thousands);
+    format!("{name:<21}{expected:>12}{peak:>11}{least:>10}{floor:>12}{takes:>14}\n")
 }
 
 /// Floor and ceiling of the cycle-safe policy as the used space grows, as bars.
@@ -74,12 +83,8 @@ fn steps(advice: &Advice) -> Vec<Step> {
 /// The advice as a page with the chart of floor and ceiling; `about` is the source of the need.
 pub fn advice_page(advice: &Advice, about: &str, warnings: &[String], commands: &[String]) -> Page {
     let PolicyNeed { iops, used, .. } = advice.need;
-    let mut page = Page::new(format!("A policy for {iops} IOPS on {}", space(used)), "");
-    let (reads, burst) = (iops as f64 * 0.75, iops * 20);
-    let need = format!(
-        "{iops} IOPS ({:.0} global references/s): {reads:.0} reads/s, and a burst of {burst} blocks every 80 s.",
-        references_of(iops)
-    );
+    let mut page = Page::new(format!("A policy for {} IOPS on {}", thousands(iops), space(used)), "");
+    let need = format!("{}: {}.", rates(iops), load(iops));
     page.about = [about, &need].into_iter().filter(|text| !text.is_empty()).collect::<Vec<_>>().join(" ");
     page.add(Notes { lines: warnings.to_vec() });
     page.add(rules(advice));
@@ -102,8 +107,7 @@ fn rules(advice: &Advice) -> Tables {
     let PolicyNeed { used, volumes, .. } = advice.need;
     let row = |name: String, policy: &Policy, cycle: Span| {
         let takes = format!("{:.1} s", cycle.as_secs_f64());
-        let rates = [policy.expected, policy.peak, policy.absolute_min, policy.at(used, volumes).0]
-            .map(|rate| rate.to_string());
+        let rates = [policy.expected, policy.peak, policy.absolute_min, policy.at(used, volumes).0].map(thousands);
         TableRow { name, remarks: Vec::new(), cells: rates.into_iter().chain([takes]).map(TableCell::from).collect() }
     };
     let columns = ["Rule", "Expected/TB", "Peak/TB", "Absolute minimum", "Floor IOPS", "A burst takes"];
@@ -119,7 +123,11 @@ fn rules(advice: &Advice) -> Tables {
     Tables {
         heading: "The rules".into(),
         tables: vec![Table { columns: columns.map(String::from).to_vec(), groups, ..Table::default() }],
-        note: if advice.published_misses() { misses } else { String::new() },
+        note: divided(advice)
+            .into_iter()
+            .chain(advice.published_misses().then_some(misses))
+            .collect::<Vec<_>>()
+            .join(" "),
         ..Tables::default()
     }
 }
@@ -183,12 +191,12 @@ mod tests {
     #[test]
     fn an_advice_is_this_text() {
         let wanted = "\
-75000 IOPS (20156250 global references/s) on 5.000 TB:
-56250 reads/s, and a burst of 1500000 blocks every 80 s
+75,000 IOPS (20,156,250 global references/s) on 5.000 TB:
+56,250 reads/s, and a burst of 1,500,000 blocks every 80 s
 
 rule                  expected/TB    peak/TB  abs. min  floor IOPS a burst takes
-published                   15000      30000      7500       75000        80.0 s
-cycle-safe, 1.194 x         17917      35834      8959       89585        45.0 s
+published                  15,000     30,000     7,500      75,000        80.0 s
+cycle-safe, 1.194 x        17,917     35,834     8,959      89,585        45.0 s
 
 At the floor of the published rule a burst takes longer than 45 s; the lines
 below are of the cycle-safe one.
@@ -203,7 +211,7 @@ below are of the cycle-safe one.
         assert!(chart.lines().all(|line| line.chars().count() <= 80), "{chart}");
         let last = chart.lines().last().unwrap();
         assert_eq!((last.matches('#').count(), last.matches('-').count()), (20, 20), "{chart}");
-        assert!(last.starts_with("   10.000 TB      179170        358340  "), "{chart}");
+        assert!(last.starts_with("   10.000 TB     179,170       358,340  "), "{chart}");
     }
 
     #[test]
@@ -212,19 +220,24 @@ below are of the cycle-safe one.
         assert_eq!(said, ["5.000 TB", "500.000 GB", "16.777 MB", "0.001 MB"]);
     }
 
-    /// 16 volumes of 8 959 are 143 344, more than the 89 585 of 5 TB, and less than the 179 170 of
-    /// 10 TB; four are less than either. A burst of 1.5 M takes 1.5 M / (143 344 − 56 250) =
-    /// 17.2 s.
+    /// 16 volumes of the published 7 500 are 120 000, more than 75 000; the 89 584 that are needed
+    /// are 5 599 for each. Four are 30 000, and nothing is divided.
     #[test]
     fn an_absolute_minimum_counts_for_each_volume() {
-        assert!(advice_warnings(&on_volumes(4)).is_empty());
+        assert_eq!(advice_text(&on_volumes(4)), advice_text(&advice()));
         let many = on_volumes(16);
-        let warnings = advice_warnings(&many);
-        assert!(warnings[0].contains("143344 IOPS together, more than the 89585 of its space"), "{warnings:?}");
-        assert!(advice_text(&many).contains("      143344        17.2 s\n"), "{}", advice_text(&many));
-        let chart = advice_chart(&many);
-        assert!(chart.contains(" 5.000 TB      143344 ") && chart.contains("10.000 TB      179170 "), "{chart}");
-        assert!(advice_page(&many, "", &[], &[]).render().contains("143344"));
+        let said = advice_text(&many);
+        assert!(said.contains("each of 16 volumes: the published one would be\n120,000 IOPS in all."), "{said}");
+        assert!(said.contains("  5,599      89,585        45.0 s\n"), "{said}");
+        assert!(said.lines().all(|line| line.chars().count() <= 80), "{said}");
+        assert!(advice_page(&many, "", &[], &[]).render().contains("would be 120,000 IOPS in all"));
+    }
+
+    #[test]
+    fn less_than_a_read_a_second_is_no_read() {
+        let need = PolicyNeed { iops: 1, used: Bytes(TB), cycle_limit: Span::from_secs(45), volumes: 1 };
+        let said = advice_text(&Advice::on(need).unwrap());
+        assert!(said.contains("\n0.8 reads/s, and a burst of 20 blocks"), "{said}");
     }
 
     #[test]
@@ -245,6 +258,6 @@ below are of the cycle-safe one.
         assert_eq!((html.matches("<svg").count(), html.matches(">published floor</text>").count()), (2, 2));
         assert!(html.contains("a &amp; b") && html.contains("&lt;v&gt;") && html.contains("careful"));
         assert!(html.contains("needed to write a burst within 45 s") && !html.contains("NaN"));
-        assert!(html.contains("<td>89585</td><td>45.0 s</td>") || html.contains("<td>89585</td>\n<td>45.0 s</td>"));
+        assert!(html.contains("<td>89,585</td><td>45.0 s</td>") || html.contains("<td>89,585</td>\n<td>45.0 s</td>"));
     }
 }
