@@ -7,7 +7,7 @@ use anyhow::{Context as _, Result, bail};
 use block::Bytes;
 use cache::{Cache, Curve, Eviction, Key, PartitionId, Shards, Worth, advise};
 use fio::trace::{Action, Trace};
-use report::chart::{Axis, Chart, LevelKind, Look, Mark, Threshold};
+use report::chart::{Axis, Chart, Look, Mark};
 use report::section::{Charts, Figure, Group, Notes, Preformatted, Table, TableCell, TableRow, Tables};
 use report::text::{count, percent, thousands, wrap};
 use report::{Page, picture};
@@ -171,10 +171,10 @@ impl Found {
     fn about(&self, path: &str, trace: &Trace, files: &[String]) -> String {
         let of = if files.is_empty() { count(trace.files.len(), "file", "files") } else { files.join(", ") };
         format!(
-            "{path}: {} reads of {of} in {:.0} s; {} pages of {} KiB asked for, {} different ones by estimate ({}).",
-            thousands(self.reads),
+            "{path}: {} of {of} in {:.0} s; {} of {} KiB asked for, {} distinct by estimate ({}).",
+            count(self.reads as usize, "read", "reads"),
             trace.length().as_secs_f64(),
-            thousands(self.curve.asked),
+            count(self.curve.asked as usize, "page", "pages"),
             self.page >> 10,
             thousands(self.curve.pages),
             self.bytes(self.curve.pages),
@@ -213,20 +213,21 @@ impl Found {
         Some(format!("cache partition create -partition NAME -size {}MiB -volumes VOLUME", bytes >> 20))
     }
 
+    /// The curve. Each size is twice the one before, so that they have equal places.
     fn chart(&self) -> Chart {
-        let mib = |pages: u64| (pages * self.page) as f64 / f64::from(1 << 20);
-        let points: Vec<(f64, f64)> = self.sizes.iter().map(|worth| (mib(worth.pages), worth.hits * 100.0)).collect();
-        let last = points.last().map_or(1.0, |point| point.0);
-        let across = Axis::decades(mib(FROM / self.page), last).unit("cache in MiB");
-        let (low, high) = (across.low(), across.high());
+        let names = self.sizes.iter().map(|worth| self.bytes(worth.pages)).collect();
+        let across = Axis::places(names).unit("cache");
         let mut chart = Chart::new("Pages found in a cache, by its size", across, Axis::from_zero(100.0).unit("%"));
         let said = |worth: &Worth| format!("{}: {} %.", self.bytes(worth.pages), percent(worth.hits));
         chart.description = self.sizes.iter().map(said).collect::<Vec<_>>().join(" ");
+        let place = |at: usize| at as f64 + 0.5;
+        let points = self.sizes.iter().enumerate().map(|(at, worth)| (place(at), worth.hits * 100.0)).collect();
         chart.marks.push(Mark::Line { name: "hits".into(), points, look: Look::Alone(0), dots: true, on_right: false });
-        if let Some(best) = self.best {
-            let says = vec![format!("{} is worth its memory", self.bytes(best.pages))];
-            let figure = best.hits * 100.0;
-            chart.marks.push(Mark::Level(Threshold { from: low, to: high, figure, says, kind: LevelKind::Limit }));
+        let best = |best: Worth| self.sizes.iter().position(|worth| worth.pages == best.pages);
+        if let Some((best, at)) = self.best.and_then(|worth| Some((worth, best(worth)?))) {
+            let name = format!("{} is worth its memory", self.bytes(best.pages));
+            let points = vec![(place(at), 0.0), (place(at), best.hits * 100.0)];
+            chart.marks.push(Mark::Line { name, points, look: Look::Alone(1), dots: false, on_right: false });
         }
         chart
     }
