@@ -346,6 +346,8 @@ platinum-for-databases
         let mut bill = bill(1);
         (bill.lines[0].line.sums.missed_ms, bill.lines[0].line.sums.missed_ops) = (5_000, 100);
         assert!(table(&bill).contains("    the floor was missed for 5 s\n"), "{}", table(&bill));
+        bill.lines[0].late = bill.lines[0].late.map(|(goal, _)| (goal, 1));
+        assert!(table(&bill).contains("    in 1 of 1 hour the mean latency was above 2 ms\n"), "{}", table(&bill));
         let html = crate::page::page(&bill).render();
         assert!(html.contains(">5 s<") && html.contains("&lt;0.01 %"), "{html}");
     }

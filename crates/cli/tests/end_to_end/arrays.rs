@@ -115,6 +115,8 @@ fn a_file_systems_figures_are_printed_with_their_sources() {
     assert!(said.out.lines().all(|line| line.chars().count() <= 80), "{}", said.out);
     let wrong = run(seawall(scratch.path()).args("spec fsx --throughput 100 --ssd 1024GiB".split(' ')));
     assert!(wrong.code == Some(2) && wrong.err.contains("--throughput: generation 1 has 128, 256"), "{wrong:?}");
+    let wrong = run(seawall(scratch.path()).args("spec fsx --throughput 128 --ssd much".split(' ')));
+    assert!(wrong.code == Some(2) && wrong.err.contains("must be a size such as 1024GiB or 2TiB"), "{wrong:?}");
     // A run beside it: reads of 1 MiB over one flow.
     let file = scratch.join("kept.sqlite");
     let kept = file.to_string_lossy();
