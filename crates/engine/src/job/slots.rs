@@ -28,8 +28,6 @@ pub(crate) struct Slot {
     pub(crate) handed: Time,
     /// A write's number in its job, or the number expected by a check; 0 for none.
     pub(crate) generation: u64,
-    /// The target's name for it.
-    pub(crate) ticket: Ticket,
 }
 
 impl Slot {
@@ -45,6 +43,8 @@ impl Slot {
 #[derive(Default)]
 pub(crate) struct Slots {
     places: Vec<Option<Slot>>,
+    /// The target's names for the requests, by tag.
+    tickets: Vec<Ticket>,
     free: Vec<u32>,
     /// Tags of requests that are not submitted yet.
     fresh: Vec<u32>,
@@ -61,6 +61,7 @@ impl Slots {
             }
             None => {
                 self.places.push(Some(slot));
+                self.tickets.push(Ticket(u64::MAX));
                 self.places.len() as u32 - 1
             }
         };
@@ -112,15 +113,13 @@ impl Slots {
 
     /// The tickets of the requests in flight.
     pub(crate) fn tickets(&self) -> Vec<Ticket> {
-        self.places.iter().flatten().map(|slot| slot.ticket).collect()
+        self.places.iter().zip(&self.tickets).filter_map(|(slot, ticket)| slot.as_ref().map(|_| *ticket)).collect()
     }
 
     /// Notes a request's ticket.
     #[inline]
     pub(crate) fn took(&mut self, tag: u64, ticket: Ticket) {
-        if let Some(slot) = &mut self.places[tag as usize] {
-            slot.ticket = ticket;
-        }
+        self.tickets[tag as usize] = ticket;
     }
 
     /// Number of requests in flight.

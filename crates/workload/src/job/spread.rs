@@ -67,6 +67,7 @@ impl Spread {
     }
 
     /// A random multiple of `align`, at most `last × align`.
+    #[inline]
     pub(super) fn draw(&self, last: u64, align: u64, chance: &mut Chance) -> u64 {
         match self {
             Spread::Even => chance.below(last + 1) * align,

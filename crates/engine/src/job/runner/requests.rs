@@ -3,13 +3,10 @@
 use super::failure::TIMED_OUT;
 use super::{After, HeldBack, Runner, Stage, opens_durable};
 use crate::job::slots::{Purpose, Slot};
-use block::{Actor as _, Buf, Completion, ObjectId, Op, Request, Span, Submitted, Ticket, Time};
+use block::{Actor as _, Buf, Completion, ObjectId, Op, Request, Span, Submitted, Time};
 use stats::Tape;
 use stats::job::{Asked, AskedRow};
 use workload::job::{Direction, JobDraft, JobNext, JobPlace, WriteSync};
-
-/// The ticket of a request that the target has not taken.
-const NO_TICKET: Ticket = Ticket(u64::MAX);
 
 impl Runner {
     /// Takes all completions. With bursts, the first new requests are submitted while other
@@ -260,8 +257,7 @@ impl Runner {
             },
         };
         let purpose = Purpose::Load;
-        let ticket = NO_TICKET;
-        let slot = Slot { purpose, direction, file, at, len, due, made: now, handed: now, generation, ticket };
+        let slot = Slot { purpose, direction, file, at, len, due, made: now, handed: now, generation };
         self.depths.count(self.slots.in_flight() + 1, 1);
         if !self.submit(now, slot, op) {
             self.held = Some(draft);
@@ -355,7 +351,6 @@ impl Runner {
             made: now,
             handed: now,
             generation: u64::from(!whole),
-            ticket: NO_TICKET,
         };
         let taken = self.submit(now, slot, Op::Flush);
         if taken && self.spec.logs.asked && self.stage != Stage::Settling {
@@ -391,7 +386,6 @@ impl Runner {
                 made: now,
                 handed: now,
                 generation: written.generation,
-                ticket: NO_TICKET,
             };
             self.depths.count(in_flight + 1, 1);
             let op = if direction == Direction::Trim { Op::Trim } else { Op::Read };
