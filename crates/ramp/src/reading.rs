@@ -20,6 +20,20 @@ pub enum ReadingError {
         /// What is there.
         given: String,
     },
+    /// The total of a line is not the sum of its parts.
+    #[error(
+        "line {line}: read_iops {reads} and write_iops {writes} must make total_iops, got {total}; correct the line"
+    )]
+    Sum {
+        /// The line, from 1.
+        line: usize,
+        /// The reads in it, as given.
+        reads: String,
+        /// The writes in it, as given.
+        writes: String,
+        /// The total in it, as given.
+        total: String,
+    },
     /// A line has too few fields.
     #[error("line {line}: has {found} of {wanted} fields; the file was changed by hand or cut short")]
     Short {

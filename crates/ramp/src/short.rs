@@ -74,6 +74,7 @@ pub fn read_short(text: &str) -> Result<Run, ReadingError> {
         }
         let start = Span::from_nanos(OVER.as_nanos() * u64::from(point));
         let mut name = format!("row {}", point + 1);
+        let mut rates = [None; 3];
         for ((column, text), title) in columns.iter().zip(&given).zip(&names) {
             if text.trim().is_empty() {
                 continue;
@@ -87,7 +88,7 @@ pub fn read_short(text: &str) -> Result<Run, ReadingError> {
             if !number.is_finite() || !(0.0..=RATE_MAX).contains(&number) {
                 return Err(wrong());
             }
-            let class = match column {
+            let (class, rate) = match column {
                 Column::Run => {
                     name = format!("run {}", text.trim());
                     continue;
@@ -97,18 +98,28 @@ pub fn read_short(text: &str) -> Result<Run, ReadingError> {
                     run.settings.push(Setting { point: Some(point), actor: Some(0), key: (*key).into(), value });
                     continue;
                 }
-                Column::Reads => Class::READ,
-                Column::Writes => Class::WRITE,
-                Column::Total => Class::ALL,
+                Column::Reads => (Class::READ, 0),
+                Column::Writes => (Class::WRITE, 1),
+                Column::Total => (Class::ALL, 2),
             };
+            rates[rate] = Some(number);
             let ops = number.round() as u64;
             let bytes = Some(ops.saturating_mul(BLOCK));
             run.cells.push(Cell { ops, bytes, ..Cell::new(point, 0, class, OVER) });
+        }
+        if let [Some(reads), Some(writes), Some(total)] = rates
+            && (reads + writes - total).abs() > ROUNDED
+        {
+            let [reads, writes, total] = [reads, writes, total].map(|number| number.to_string());
+            return Err(ReadingError::Sum { line: index + 1, reads, writes, total });
         }
         run.points.push(Point { name, start, end: start + OVER, ..Point::default() });
     }
     Ok(run)
 }
+
+/// By how much the parts may differ from the total: each of the three was rounded to a whole number.
+const ROUNDED: f64 = 1.5;
 
 /// The maximum of a figure, above what any storage does in a second.
 const RATE_MAX: f64 = 1e12;
@@ -165,6 +176,12 @@ mod tests {
         let line = |text: &str| read_short(text).unwrap_err().to_string();
         assert!(line("total_iops,run\n1\n").starts_with("line 2: has 1 of 2 fields"));
         assert!(line("total_iops\nmany\n").starts_with("line 2: total_iops must be a number, got \"many\""));
+        let sum = |total| format!("total_iops,read_iops,write_iops\n3,1,2\n{total},60000,20000\n");
+        assert_eq!(
+            line(&sum(90_000)),
+            "line 3: read_iops 60000 and write_iops 20000 must make total_iops, got 90000; correct the line"
+        );
+        assert!(read_short(&sum(80_001)).is_ok() && read_short(&sum(80_002)).is_err(), "three rounded figures");
         assert!(line("total_iops\n-1\n").contains("got \"-1\"") && line("total_iops\ninf\n").contains("inf"));
     }
 }
