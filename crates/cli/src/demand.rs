@@ -1,7 +1,7 @@
 //! Reads the load of a database from a recording: a ramp's folder of outputs, or a results
 //! database.
 
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Context as _, Result, anyhow, bail};
 use block::Span;
 use ramp::{Constants, read_seconds};
 use stats::run::{Run, Value};
@@ -44,7 +44,7 @@ pub const CYCLE: &str = "write cycle in ms: ";
 ///
 /// # Errors
 /// It is not a recording, or does not have that run or workload.
-pub fn read(path: &Path, run: Option<u64>, workloads: &[String]) -> Result<Recorded> {
+pub fn read(path: &Path, run: Option<&str>, workloads: &[String]) -> Result<Recorded> {
     let shown = path.display();
     if !path.exists() {
         bail!("--recording {shown}: is not there; name a ramp's folder of outputs or a results database");
@@ -59,7 +59,10 @@ pub fn read(path: &Path, run: Option<u64>, workloads: &[String]) -> Result<Recor
 }
 
 /// A ramp's folder of outputs.
-fn folder(path: &Path, run: Option<u64>) -> Result<Recorded> {
+fn folder(path: &Path, run: Option<&str>) -> Result<Recorded> {
+    let number =
+        |run: &str| run.parse::<u64>().map_err(|_| anyhow!("--run {run}: a ramp's runs have numbers; give one"));
+    let run = run.map(number).transpose()?;
     let text = |name: &str| {
         let file = path.join(name);
         std::fs::read_to_string(&file).with_context(|| format!("--recording {}", file.display()))
@@ -96,23 +99,16 @@ fn folder(path: &Path, run: Option<u64>) -> Result<Recorded> {
 ///
 /// # Errors
 /// There is no such database or run; one line.
-pub fn kept(path: &Path, run: Option<u64>) -> Result<(i64, Run)> {
+pub fn kept(path: &Path, run: Option<&str>) -> Result<(i64, Run)> {
     let within = || format!("--recording {}", path.display());
-    let results = results::Results::open_existing(path).with_context(within)?;
-    let list = results.list(&results::Filter::default()).with_context(within)?;
-    let last = list.iter().map(|line| line.id).max();
-    let wanted = run.map(|run| run as i64).or(last);
-    let Some(wanted) = wanted.filter(|wanted| list.iter().any(|line| line.id == *wanted)) else {
-        match run {
-            Some(run) => bail!("--run {run}: {} has no such run", path.display()),
-            None => bail!("--recording {}: holds no run", path.display()),
-        }
-    };
+    let results = results::Results::open_existing(path).context("--recording")?;
+    let wanted =
+        results.number_of(run.unwrap_or("last")).context(if run.is_some() { "--run" } else { "--recording" })?;
     Ok((wanted, results.load(wanted).with_context(within)?))
 }
 
 /// A run of a results database.
-fn database(path: &Path, run: Option<u64>, workloads: &[String]) -> Result<Recorded> {
+fn database(path: &Path, run: Option<&str>, workloads: &[String]) -> Result<Recorded> {
     let (wanted, run) = kept(path, run)?;
     let recording = run.recording();
     for name in workloads {

@@ -14,6 +14,8 @@ use crate::world::World;
 pub struct Invocation {
     /// Flags of the run: what to do, outputs, limits.
     pub flags: Flags,
+    /// The job files that were read, in order.
+    pub files: Vec<String>,
     /// The jobs in order, clones next to each other. Empty if the action needs none.
     pub jobs: Vec<Job>,
     /// The final values that global sections set, by fio's names, for the report; `None` if they
@@ -42,6 +44,7 @@ impl Invocation {
         let mut invocation = Invocation {
             notes: flags.notes.clone(),
             flags,
+            files: line.files,
             jobs: Vec::new(),
             global: None,
             left_out: Vec::new(),

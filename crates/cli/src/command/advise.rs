@@ -3,6 +3,7 @@
 mod cache;
 
 use crate::demand::{self, Recorded};
+use crate::outputs::{Kind, Output, check_all};
 use crate::{Answer, amount, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::{Bytes, Iops, Span};
@@ -41,9 +42,10 @@ pub struct Advise {
     /// Size by a recording instead: a ramp's folder of outputs, or a results database
     #[arg(long, value_name = "PATH")]
     recording: Option<PathBuf>,
-    /// Which run of the recording [default: a ramp's all, a database's last]
-    #[arg(long, value_name = "N", requires = "recording", conflicts_with_all = ["iops", "global_references"])]
-    run: Option<u64>,
+    /// Which run of the recording, by number or as for results [default: a ramp's all, a database's
+    /// last]
+    #[arg(long, value_name = "RUN", requires = "recording", conflicts_with_all = ["iops", "global_references"])]
+    run: Option<String>,
     /// Which workload of a results database; may be given several times [default: all]
     #[arg(long, value_name = "NAME", requires = "recording", conflicts_with_all = ["iops", "global_references"])]
     workload: Vec<String>,
@@ -91,6 +93,8 @@ impl Advise {
         if let Some(Of::Cache(of)) = self.of {
             return of.run();
         }
+        let page_file = Output::of("--page", self.page.as_ref(), Kind::Page);
+        check_all(&[page_file])?;
         let (need, about, warnings) = self.need()?;
         let advice = Advice::on(need.clone())?;
         let commands = advice.safe.commands(&self.policy_group, &self.vserver, self.volume.as_deref());
@@ -111,13 +115,13 @@ impl Advise {
             wrapped("It is attached to no volume yet; --volume NAME, or a pattern, prints the line that does it.");
         }
         terminal::print(&format!("\n{}", advice_chart(&advice)));
-        if let Some(path) = &self.page {
+        if let Some(output) = page_file {
             let page = Page {
                 version: env!("CARGO_PKG_VERSION").into(),
                 ..advice_page(&advice, &about, &warnings, &commands)
             };
-            std::fs::write(path, page.render()).with_context(|| format!("--page {}", path.display()))?;
-            terminal::line(&format!("\npage {}", path.display()));
+            output.write(page.render())?;
+            terminal::line(&format!("\npage {}", output.path.display()));
         }
         Ok(answer)
     }
@@ -131,7 +135,7 @@ impl Advise {
             let (used, volumes) = (self.used_space.unwrap_or_default(), self.volumes.unwrap_or(1));
             return Ok((PolicyNeed { iops, used, cycle_limit, volumes }, String::new(), Vec::new()));
         };
-        let recorded = demand::read(path, self.run, &self.workload)?;
+        let recorded = demand::read(path, self.run.as_deref(), &self.workload)?;
         let Some(demand) = Demand::of(&recorded.runs, recorded.cycle) else {
             bail!("--recording {}: holds no second of load", path.display());
         };

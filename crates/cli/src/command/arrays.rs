@@ -1,6 +1,7 @@
 //! `seawall arrays`: the arrays that come with the program.
 
 use crate::catalogue;
+use crate::outputs::{Kind, Output};
 use crate::watch::REPORT_COLUMNS;
 use crate::{Answer, terminal};
 use anyhow::{Context as _, Result};
@@ -61,7 +62,7 @@ impl Arrays {
                     terminal::print(&drawing);
                     return Ok(Answer::Yes);
                 }
-                std::fs::write(&output, drawing).with_context(|| format!("--output {}", output.display()))?;
+                Output { option: "--output", path: &output, kind: Kind::Drawing }.write(drawing)?;
                 terminal::line(&format!("diagram   {}", output.display()));
             }
         }

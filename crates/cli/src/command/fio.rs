@@ -13,7 +13,7 @@ mod world;
 
 use crate::interrupt::Stop;
 use crate::memory::{Kept, Memory};
-use crate::outputs::check_file;
+use crate::outputs::{Kind, Output, is_one_file};
 use crate::{Answer, interrupt, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use array::VirtualClock;
@@ -103,7 +103,11 @@ fn answered(arguments: &[String], storage: &Storage<'_>, memory: &Memory) -> Res
 
 fn carry_out(invocation: &Invocation, storage: &Storage<'_>, memory: &Memory) -> Result<Answer> {
     if let Some(output) = &invocation.flags.output {
-        check_file("--output", Path::new(output))?;
+        let path = Path::new(output);
+        if invocation.files.iter().any(|file| is_one_file(Path::new(file), path)) {
+            bail!("--output {output}: is a job file of this run; name another file");
+        }
+        Output { option: "--output", path, kind: Kind::Any }.check()?;
     }
     let mut reports = Reports::new(invocation);
     reports.check_logs()?;

@@ -8,6 +8,7 @@ mod simulated;
 
 use crate::Answer;
 use crate::memory::Memory;
+use crate::outputs::{Kind, Output};
 use ::database::{Isolation, RECONNECT_S};
 use ::oltp::{Columns, Mode, SchemaScale, THINK_MOST_MS, Think, TransactionMix};
 use anyhow::Result;
@@ -273,6 +274,11 @@ impl Oltp {
 }
 
 impl Work {
+    /// The requested page.
+    fn page(&self) -> Option<Output<'_>> {
+        Output::of("--output", self.output.as_ref(), Kind::Page)
+    }
+
     fn mix(&self) -> Result<TransactionMix> {
         let all = if self.queries { self.weights.with_queries() } else { self.weights };
         all.without(&self.disable).map_err(|error| anyhow::anyhow!("--disable: {error}"))

@@ -12,6 +12,7 @@ mod relation;
 mod sweep;
 
 use crate::memory::Memory;
+use crate::outputs::{Kind, Output, check_all};
 use crate::{Answer, date, interrupt, machine, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::Bytes;
@@ -202,6 +203,8 @@ fn export(ask: &ExportOptions, memory: &Memory) -> Result<Answer> {
     if !folder.is_dir() {
         bail!("export: {} is no directory; name one that is there", folder.display());
     }
+    let book = Output::of("--xlsx", ask.xlsx.as_ref(), Kind::Workbook);
+    check_all(&[book])?;
     let runs = keeper::runs(memory)?;
     let batches: Vec<_> = runs.iter().flat_map(ranread::batches).collect();
     if batches.is_empty() {
@@ -218,22 +221,17 @@ fn export(ask: &ExportOptions, memory: &Memory) -> Result<Answer> {
     }
     terminal::print(&ranread::exporting(&path.display().to_string()));
     std::fs::write(&path, text).with_context(|| path.display().to_string())?;
-    if let Some(path) = &ask.xlsx {
+    if let Some(output) = book {
         let mut sheet = ask.sheet.clone();
         for line in runs.iter().flat_map(ranread::sheet) {
             if !sheet.contains(&line) {
                 sheet.push(line);
             }
         }
-        write("--xlsx", path, &ranread::workbook(&batches, &sheet).render()?)?;
+        output.write(ranread::workbook(&batches, &sheet).render()?)?;
     }
     terminal::print(ranread::EXPORT_DONE);
     Ok(Answer::Yes)
-}
-
-/// Writes the file that an option names.
-fn write(option: &str, path: &str, bytes: &[u8]) -> Result<()> {
-    std::fs::write(path, bytes).with_context(|| format!("{option} {path}"))
 }
 
 /// The given specification of the storage, with what the machine reports.

@@ -5,7 +5,7 @@ use crate::memory::Memory;
 use crate::play::size;
 use crate::watch::REPORT_COLUMNS;
 use crate::{Answer, terminal};
-use anyhow::{Result, anyhow};
+use anyhow::{Context as _, Result, anyhow};
 use block::Bytes;
 use capacity::{Deployment, FLOWS, FileSystem, PhaseDone, Resource};
 use report::text;
@@ -46,9 +46,9 @@ struct Fsx {
     /// Pairs of file servers
     #[arg(long, default_value_t = 1)]
     pairs: u64,
-    /// A run of the results database to compare
+    /// A run of the results database to compare, named as for results
     #[arg(long, value_name = "RUN")]
-    compare: Option<i64>,
+    compare: Option<String>,
     /// Print it as an array for simulate --array instead
     #[arg(long, conflicts_with = "compare")]
     toml: bool,
@@ -69,8 +69,10 @@ impl Spec {
         }
         terminal::print(&table(&resources));
         text::wrap(FileSystem::CREDIT, REPORT_COLUMNS).iter().for_each(|line| terminal::line(line));
-        if let Some(number) = compare {
-            let run = results::looked_at(&results::open(memory)?, number)?;
+        if let Some(name) = compare {
+            let database = results::open(memory)?;
+            let number = database.number_of(&name).context("--compare")?;
+            let run = results::looked_at(&database, number)?;
             terminal::print(&beside(number, &resources, &capacity::seconds(&run)));
             // A run of fio and similar tools has a single phase.
             let phases = capacity::phases(&run);

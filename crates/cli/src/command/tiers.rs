@@ -6,6 +6,7 @@ mod load;
 mod seen;
 
 use crate::memory::Memory;
+use crate::outputs::{Kind, Output, check_all};
 use crate::play::now_unix_ms;
 use crate::{Answer, catalogue, machine, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
@@ -129,20 +130,22 @@ impl Run {
 impl Show {
     fn run(self, memory: &Memory) -> Result<Answer> {
         let (list, folder) = read(self.list.as_deref())?;
+        let page_file = Output::of("--output", self.output.as_ref(), Kind::Page);
+        let book = Output::of("--xlsx", self.xlsx.as_ref(), Kind::Workbook);
+        check_all(&[page_file, book])?;
         let table = filled(&list, &folder, &self.imports, memory)?;
         if let Some(number) = self.baseline.filter(|number| table.rows.iter().all(|row| row.number != *number)) {
             let known: Vec<String> = table.rows.iter().map(|row| row.number.to_string()).collect();
             bail!("--baseline {number}: no tier has this number; there are {}", known.join(", "));
         }
-        if let Some(path) = &self.output {
+        if let Some(output) = page_file {
             let page = tiers::page(&table, self.baseline);
             let facts = report::text::facts(now_unix_ms(), &machine::look(None, ""));
             let page = report::Page { facts, version: env!("CARGO_PKG_VERSION").into(), ..page };
-            std::fs::write(path, page.render()).with_context(|| format!("--output {}", path.display()))?;
+            output.write(page.render())?;
         }
-        if let Some(path) = &self.xlsx {
-            let book = tiers::workbook(&table, self.baseline, now_unix_ms() / 1000).render()?;
-            std::fs::write(path, book).with_context(|| format!("--xlsx {}", path.display()))?;
+        if let Some(output) = book {
+            output.write(tiers::workbook(&table, self.baseline, now_unix_ms() / 1000).render()?)?;
         }
         terminal::print(&if self.csv { tiers::csv(&table, self.baseline) } else { tiers::text(&table, self.baseline) });
         if let Some(path) = self.output.filter(|_| !self.csv) {

@@ -113,7 +113,7 @@ fn a_database_that_cannot_be_written_ends_no_run() {
     std::fs::write(scratch.join("kept.sqlite"), bytes).unwrap();
     for (file, why) in [
         ("words", "not a file of Seawall's results"),
-        ("folder", "unable to open database file"),
+        ("folder", "folder: is a folder; name a file in it"),
         ("kept.sqlite", "written in format 99 by a newer Seawall"),
         ("/proc/none/results.sqlite", "make the folder"),
     ] {
@@ -323,4 +323,60 @@ fn a_ramps_summary_is_imported() {
     std::fs::write(scratch.join("summary.csv"), format!("{}1,2\n", ramp::HEADER)).unwrap();
     let refused = kept(&scratch, &["results", "import", "summary.csv"]);
     assert!(refused.code == Some(2) && refused.err.contains("line 2: has 2 of 28 fields"), "{}", refused.err);
+}
+
+/// No output takes the place of the results, of an input or of anything else that is not an earlier
+/// output of its kind, and none is written before all of them can be.
+#[test]
+fn an_output_replaces_only_its_like() {
+    let scratch = Scratch::new();
+    assert_eq!(kept(&scratch, &JOB).code, Some(0));
+    std::fs::write(scratch.join("job.fio"), "[j]\nioengine=null\nsize=1m\nrw=read\n").unwrap();
+    std::os::unix::fs::symlink(scratch.join("kept.sqlite"), scratch.join("link")).unwrap();
+    let before = ["kept.sqlite", "job.fio"].map(|name| std::fs::read(scratch.join(name)).unwrap());
+    for (words, why) in [
+        ("report 1 -o kept.sqlite", "--output kept.sqlite: is a database"),
+        ("report 1 -o link", "--output link: is a database"),
+        ("results export 1 -o kept.sqlite", "--output kept.sqlite: is a database"),
+        ("fio job.fio --output=kept.sqlite", "--output kept.sqlite: is a database"),
+        ("results export 1 -o job.fio", "--output job.fio: is there and is not an earlier output of this kind"),
+        ("report 1 -o job.fio", "--output job.fio: is there and is not an HTML page"),
+        ("fio job.fio --output=job.fio", "--output job.fio: is a job file of this run"),
+    ] {
+        let refused = kept(&scratch, &words.split(' ').collect::<Vec<_>>());
+        assert!(refused.code == Some(2) && refused.err.contains(why), "{words}: {}", refused.err);
+    }
+    let after = ["kept.sqlite", "job.fio"].map(|name| std::fs::read(scratch.join(name)).unwrap());
+    assert!(before == after, "they were left alone");
+    for format in ["csv", "tsv", "json"] {
+        for _ in 0..2 {
+            let again = kept(&scratch, &["results", "export", "1", "--format", format, "-o", format]);
+            assert_eq!(again.code, Some(0), "{format}: {}", again.err);
+        }
+    }
+    assert_eq!(kept(&scratch, &["report", "-o", "csv"]).code, Some(2));
+}
+
+/// Repeated names of a run count once; a label that is not there is a "no", an empty one is none.
+#[test]
+fn runs_and_labels_are_named_once() {
+    let scratch = Scratch::new();
+    let empty = kept(&scratch, &["results", "list"]);
+    assert_eq!(empty.code, Some(2), "{}", empty.out);
+    assert_eq!(kept(&scratch, &JOB).code, Some(0));
+    let absent = kept(&scratch, &["results", "label", "1", "nokey"]);
+    assert_eq!((absent.code, absent.out.as_str()), (Some(1), "run 1: nokey was not there\n"));
+    let blank = kept(&scratch, &["results", "label", "1", "a="]);
+    assert!(blank.code == Some(2) && blank.err.contains("a word that is not empty"), "{}", blank.err);
+    assert_eq!(results(&scratch, &["delete", "1", "last", "1"]), "run 1 deleted: quick\n");
+    for words in [
+        &["results", "show"][..],
+        &["report"],
+        &["spec", "fsx", "--throughput", "512", "--ssd", "2TiB", "--compare", "last"],
+    ] {
+        let none = kept(&scratch, words);
+        assert!(none.code == Some(2) && none.err.contains("kept.sqlite: no run is kept yet"), "{}", none.err);
+    }
+    let folder = run(seawall(scratch.path()).args(["--results", ".", "results"]));
+    assert!(folder.code == Some(2) && folder.err.contains(".: is a folder; name a file in it"), "{}", folder.err);
 }

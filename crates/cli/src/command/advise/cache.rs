@@ -2,6 +2,7 @@
 
 mod replayed;
 
+use crate::outputs::{Kind, Output, check_all};
 use crate::{Answer, terminal};
 use anyhow::{Context as _, Result, bail};
 use block::Bytes;
@@ -40,9 +41,9 @@ pub struct AdviseCache {
     /// A results database instead of a trace
     #[arg(long, value_name = "PATH")]
     recording: Option<PathBuf>,
-    /// The run in it [default: the last]
-    #[arg(long, value_name = "N", requires = "recording", conflicts_with = "trace")]
-    run: Option<u64>,
+    /// The run in it, named as for results [default: the last]
+    #[arg(long, value_name = "RUN", requires = "recording", conflicts_with = "trace")]
+    run: Option<String>,
     /// Only this file or device, by name; may be given several times [default: all]
     #[arg(long, value_name = "NAME")]
     file: Vec<String>,
@@ -62,6 +63,9 @@ pub struct AdviseCache {
 
 impl AdviseCache {
     pub fn run(self) -> Result<Answer> {
+        let picture_file = Output::of("--svg", self.svg.as_ref(), Kind::Drawing);
+        let page_file = Output::of("--page", self.page.as_ref(), Kind::Page);
+        check_all(&[picture_file, page_file])?;
         let Asked { named, about, trace } = self.asked()?;
         for (option, names) in [("--file", &self.file), ("--volume", &self.volume)] {
             if let Some(odd) = names.iter().find(|name| !trace.files.contains(name)) {
@@ -80,13 +84,13 @@ impl AdviseCache {
         if let Some(command) = found.command() {
             terminal::line(&format!("\n{command}"));
         }
-        if let Some(to) = &self.svg {
-            std::fs::write(to, picture::of(&found.chart())).with_context(|| format!("--svg {}", to.display()))?;
-            terminal::line(&format!("\npicture {}", to.display()));
+        if let Some(output) = picture_file {
+            output.write(picture::of(&found.chart()))?;
+            terminal::line(&format!("\npicture {}", output.path.display()));
         }
-        if let Some(to) = &self.page {
-            std::fs::write(to, found.page(&about).render()).with_context(|| format!("--page {}", to.display()))?;
-            terminal::line(&format!("\npage {}", to.display()));
+        if let Some(output) = page_file {
+            output.write(found.page(&about).render())?;
+            terminal::line(&format!("\npage {}", output.path.display()));
         }
         Ok(if found.best.is_some() { Answer::Yes } else { Answer::No })
     }
@@ -94,7 +98,7 @@ impl AdviseCache {
     /// The requests of clients.
     fn asked(&self) -> Result<Asked> {
         match (&self.trace, &self.recording) {
-            (_, Some(path)) => replayed::asked(path, self.run),
+            (_, Some(path)) => replayed::asked(path, self.run.as_deref()),
             (Some(path), None) => traced(path),
             (None, None) => bail!("--trace or --recording: missing; say where what clients asked for stands"),
         }

@@ -3,7 +3,7 @@
 use super::recordings::Recordings;
 use crate::command::fio;
 use crate::memory::Memory;
-use crate::outputs::check_file;
+use crate::outputs::{Kind, Output};
 use crate::{dataset, terminal};
 use anyhow::{Context as _, Result, anyhow, bail};
 use block::Bytes;
@@ -85,7 +85,7 @@ fn check_place(place: &Path, size: Bytes) -> Result<()> {
         }
         return Ok(());
     }
-    check_file("--place", place)?;
+    Output { option: "--place", path: place, kind: Kind::Any }.check()?;
     let parent = place.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let room = dataset::room(parent).with_context(named)?;
     // Some file systems report no size, and so have no known limit.

@@ -4,7 +4,7 @@
 //! one document: what came in between stands in it, and a file that it goes to is written anew each
 //! time, so that at any moment it holds one whole document.
 
-use crate::outputs::check_file;
+use crate::outputs::{Kind, Output};
 use crate::play::now_unix_ms;
 use crate::{machine, terminal};
 use anyhow::{Context as _, Result};
@@ -110,7 +110,8 @@ impl<'i> Reports<'i> {
         let outcome = JobOutcome { verify: Some(Default::default()), ..JobOutcome::default() };
         let outcomes = vec![outcome; self.invocation.jobs.len()];
         let logs = self.report(&outcomes).logs(self.started);
-        logs.iter().try_for_each(|log| check_file("the log", Path::new(&log.path)))
+        logs.iter()
+            .try_for_each(|log| Output { option: "the log", path: Path::new(&log.path), kind: Kind::Any }.check())
     }
 
     /// What was done in all, and the logs; `interrupted` where the run was stopped by hand.

@@ -1,6 +1,7 @@
 //! `seawall levels report`: the bill of a provider.
 
 use super::read;
+use crate::outputs::{Kind, Output, check_all};
 use crate::{Answer, date, terminal};
 use anyhow::{Context as _, Result, bail};
 use levels::{Bill, Gathered, Hour, HoursWriter, Kept, Period};
@@ -49,6 +50,9 @@ impl Report {
             let said = |seconds| block::date(seconds, "%Y-%m-%dT%H:%M");
             bail!("--to {}: must be after --from {}; give a later date", said(period.to), said(period.from));
         }
+        let table = Output::of("--csv", self.csv.as_ref(), Kind::Text("from,to,svm,"));
+        let page_file = Output::of("--page", self.page.as_ref(), Kind::Page);
+        check_all(&[table, page_file])?;
         let mut gathered = Gathered::default();
         for dir in &self.pool {
             let mut hours = Vec::new();
@@ -60,15 +64,16 @@ impl Report {
         }
         let bill = Bill::of(&classes, period, gathered.into_hours());
         terminal::print(&levels::table(&bill));
-        if let Some(path) = &self.csv {
-            let file = File::create(path).with_context(|| format!("--csv {}", path.display()))?;
-            levels::csv(&bill, file).with_context(|| format!("--csv {}", path.display()))?;
-            terminal::line(&format!("\nfigures   {}", path.display()));
+        if let Some(output) = table {
+            let mut text = Vec::new();
+            levels::csv(&bill, &mut text)?;
+            output.write(text)?;
+            terminal::line(&format!("\nfigures   {}", output.path.display()));
         }
-        if let Some(path) = &self.page {
+        if let Some(output) = page_file {
             let page = report::Page { version: env!("CARGO_PKG_VERSION").into(), ..levels::page(&bill) };
-            std::fs::write(path, page.render()).with_context(|| format!("--page {}", path.display()))?;
-            terminal::line(&format!("\npage      {}", path.display()));
+            output.write(page.render())?;
+            terminal::line(&format!("\npage      {}", output.path.display()));
         }
         Ok(Answer::Yes)
     }

@@ -7,7 +7,7 @@ use crate::classic::Counters;
 use crate::interrupt::{self, Stop};
 use crate::live::{Live, Stream};
 use crate::memory::{self, Kept, Memory};
-use crate::outputs::check_files;
+use crate::outputs::{Kind, Output, check_all};
 use crate::play::now_unix_ms;
 use crate::{Answer, date, machine, terminal};
 use ::database::{
@@ -22,7 +22,7 @@ use block::{Bytes, Span, Time};
 use report::live::LiveWorkload;
 use stats::Interval;
 use stats::run::{DeviceRow, HostRecord, Run as StatsRun, State, Times};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use uring::Clock;
 
 /// A load and its kept run.
@@ -107,10 +107,15 @@ impl Run {
 impl Run {
     /// Whether the requested files can be written.
     pub(super) fn check_outputs(&self) -> Result<()> {
-        let files = [("--output", &self.work.output), ("--xml", &self.xml), ("--csv", &self.csv)];
-        let files: Vec<(&str, &Path)> =
-            files.into_iter().filter_map(|(option, path)| Some((option, path.as_deref()?))).collect();
-        check_files(&files)
+        check_all(&[self.work.page(), self.table(), self.xml()])
+    }
+
+    fn table(&self) -> Option<Output<'_>> {
+        Output::of("--csv", self.csv.as_ref(), Kind::Text("second,done,failed,"))
+    }
+
+    fn xml(&self) -> Option<Output<'_>> {
+        Output::of("--xml", self.xml.as_ref(), Kind::Text("<?xml"))
     }
 
     /// Writes the requested files; `cut` says how far a run came that ended early.
@@ -125,19 +130,16 @@ impl Run {
         cut: Option<&str>,
     ) -> Result<()> {
         let Played { figures, ledger, host, server, limiter, .. } = played;
-        let xml = self.xml.as_ref().map_or(Ok(()), |path| {
+        let xml = self.xml().map_or(Ok(()), |output| {
             let date = report::text::date(now_unix_ms());
             let xml = results_xml(figures, ledger, self.work.think(), name, &self.comment, &date);
-            std::fs::write(path, xml).with_context(|| format!("--xml {}", path.display()))
+            output.write(xml)
         });
-        let csv = self.csv.as_ref().map_or(Ok(()), |path| {
-            let csv = seconds_csv(ledger, Span::ZERO, host, server);
-            std::fs::write(path, csv).with_context(|| format!("--csv {}", path.display()))
-        });
+        let csv = self.table().map_or(Ok(()), |output| output.write(seconds_csv(ledger, Span::ZERO, host, server)));
         let mut whole = page(figures, ledger, Observed { host, server }, limiter, facts);
         cut.iter().for_each(|how_far| whole.cut_short(how_far));
         let backend = if self.array.is_some() { "virtual time" } else { "" };
-        all_of([xml, csv, write(self.work.output.as_deref(), whole, backend)])
+        all_of([xml, csv, write(self.work.page(), whole, backend)])
     }
 }
 
@@ -488,11 +490,11 @@ impl Watch<'_> {
 }
 
 /// Writes a page if it is requested.
-fn write(path: Option<&Path>, page: report::Page, backend: &str) -> Result<()> {
-    let Some(path) = path else { return Ok(()) };
+fn write(output: Option<Output<'_>>, page: report::Page, backend: &str) -> Result<()> {
+    let Some(output) = output else { return Ok(()) };
     let facts = report::text::facts(now_unix_ms(), &machine::look(None, backend));
     let page = report::Page { facts, version: env!("CARGO_PKG_VERSION").into(), ..page };
-    std::fs::write(path, page.render()).with_context(|| format!("--output {}", path.display()))?;
-    terminal::line(&format!("page       {}", path.display()));
+    output.write(page.render())?;
+    terminal::line(&format!("page       {}", output.path.display()));
     Ok(())
 }

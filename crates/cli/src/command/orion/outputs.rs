@@ -1,5 +1,6 @@
 //! A test's files, each replaced as a whole, so that readers never see a partial one.
 
+use crate::outputs::{Kind, Output, check_all};
 use anyhow::{Context as _, Result};
 use orion::{MeasuredPoint, Test};
 use report::{Page, text};
@@ -24,6 +25,7 @@ impl Outputs {
         while is_there(test) {
             test.earlier += 1;
         }
+        check_all(&[Output::of("--page", test.settings.page.as_ref(), Kind::Page)])?;
         let outputs = Outputs { stem: test.stem(), machine };
         outputs.write(test, &[])?;
         Ok(outputs)

@@ -2,9 +2,9 @@
 
 use super::batch::Field;
 use super::course::{self, Loads};
-use super::{Storage, sheet_of, verdict, write};
+use super::{Storage, sheet_of, verdict};
 use crate::memory::Memory;
-use crate::outputs::check_file;
+use crate::outputs::{Kind, Output, check_all};
 use crate::play::{in_memory, now_unix_ms};
 use crate::{Answer, interrupt, terminal};
 use anyhow::{Result, bail};
@@ -12,12 +12,11 @@ use ranread::{Batch, Finding, Measured, Sweep, SweepOptions, SweepPlan};
 use report::{Page, text};
 use stats::Outcome;
 use stats::run::State;
-use std::path::Path;
 
 pub fn run(ask: SweepOptions, storage: Storage<'_>, memory: &Memory) -> Result<Answer> {
-    for (option, path) in [("--page", &ask.page), ("--xlsx", &ask.xlsx)] {
-        path.iter().try_for_each(|path| check_file(option, Path::new(path)))?;
-    }
+    let page_file = Output::of("--page", ask.page.as_ref(), Kind::Page);
+    let book = Output::of("--xlsx", ask.xlsx.as_ref(), Kind::Workbook);
+    check_all(&[page_file, book])?;
     let stop = interrupt::watch()?;
     let started = now_unix_ms();
     let mut field = Field::open(ask.load, storage)?;
@@ -45,7 +44,7 @@ pub fn run(ask: SweepOptions, storage: Storage<'_>, memory: &Memory) -> Result<A
     let batches = ranread::batches(&run);
     let kept = course::end(run, kept, &findings, field.cannot_say(), limiter.clone());
     terminal::line("");
-    if let Some(path) = &ask.page {
+    if let Some(output) = page_file {
         let doubt = field.cannot_say().map(|because| Finding {
             question: "what was read came from the storage".into(),
             outcome: Outcome::CannotSay,
@@ -59,10 +58,10 @@ pub fn run(ask: SweepOptions, storage: Storage<'_>, memory: &Memory) -> Result<A
         let cached = field.cannot_say().map(|why| format!("This may have measured a cache: {why}."));
         let banners = simulated.into_iter().chain(cached).collect();
         let page = Page { facts, banners, version: env!("CARGO_PKG_VERSION").into(), ..page };
-        write("--page", path, page.render().as_bytes())?;
+        output.write(page.render())?;
     }
-    if let Some(path) = &ask.xlsx {
-        write("--xlsx", path, &ranread::workbook(&batches, &sheet).render()?)?;
+    if let Some(output) = book {
+        output.write(ranread::workbook(&batches, &sheet).render()?)?;
     }
     limiter.iter().for_each(|limiter| terminal::line(limiter));
     sheet.iter().for_each(|(name, value)| terminal::line(&format!("{name}: {value}")));

@@ -1,15 +1,15 @@
 //! `seawall results export`: runs as tables for other programs.
 
-#[cfg(feature = "parquet")]
-use super::parquet;
 use super::{looked_at, open, workbook};
 use crate::Answer;
 use crate::memory::Memory;
+use crate::outputs::{Kind, Output, check_all, named};
 use crate::terminal;
-use anyhow::{Context as _, Result, bail};
+use anyhow::{Result, bail};
 use block::Span;
+use report::text::count;
 use results::SqlValue;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 /// Export runs as CSV, TSV, JSON, Parquet or a workbook
 ///
@@ -37,32 +37,41 @@ const LONGEST: Span = Span::from_secs(3600);
 
 impl Export {
     pub fn run(self, memory: &Memory) -> Result<Answer> {
+        let output = self.output()?;
+        check_all(&[output])?;
         let database = open(memory)?;
         let numbers = self.runs.iter().map(|run| database.number_of(run)).collect::<Result<Vec<_>, _>>()?;
-        match self.format.as_str() {
-            "xlsx" => return self.workbook(&database, &numbers),
-            "parquet" => return self.parquet(&database, &numbers),
-            _ => {}
+        if self.format == "xlsx" {
+            return written(output, self.workbook(&database, &numbers)?, count(numbers.len(), "run", "runs"));
         }
         let found = self.rows(&database, &numbers)?;
-        let text = match self.format.as_str() {
-            "json" => json(&found),
-            "tsv" => separated(&found, '\t'),
-            _ => separated(&found, ','),
+        let content = match self.format.as_str() {
+            "json" => json(&found).into_bytes(),
+            "tsv" => separated(&found, '\t').into_bytes(),
+            #[cfg(feature = "parquet")]
+            "parquet" => super::parquet::of(&found)?,
+            _ => separated(&found, ',').into_bytes(),
         };
-        match self.file() {
-            Some(path) => {
-                std::fs::write(path, text).with_context(|| format!("--output {}", path.display()))?;
-                terminal::line(&format!("{} rows written to {}", found.rows.len(), path.display()));
-            }
-            None => terminal::print(&text),
-        }
-        Ok(Answer::Yes)
+        written(output, content, format!("{} rows", found.rows.len()))
     }
 
-    /// The output file; `None` for standard output.
-    fn file(&self) -> Option<&Path> {
-        self.output.as_deref().filter(|path| path.as_os_str() != "-")
+    /// The output file; `None` for standard output, which takes text only.
+    fn output(&self) -> Result<Option<Output<'_>>> {
+        let kind = match self.format.as_str() {
+            "csv" => Kind::Text("run,"),
+            "tsv" => Kind::Text("run\t"),
+            "json" => Kind::Text("[{\"run\":"),
+            "xlsx" => Kind::Workbook,
+            _ if cfg!(feature = "parquet") => Kind::Parquet,
+            _ => bail!(
+                "--format parquet: is not in this build; build seawall with --features parquet, or take csv or json"
+            ),
+        };
+        let output = Output::of("--output", self.output.as_deref().and_then(named), kind);
+        if matches!(kind, Kind::Workbook | Kind::Parquet) && output.is_none() {
+            bail!("--format {}: is no text; name its file with --output FILE", self.format);
+        }
+        Ok(output)
     }
 
     /// The rows to export.
@@ -72,27 +81,7 @@ impl Export {
         rows(database, &format!("SELECT * FROM {view} WHERE run IN ({})", numbers.join(", ")))
     }
 
-    #[cfg(not(feature = "parquet"))]
-    fn parquet(&self, _database: &results::Results, _numbers: &[i64]) -> Result<Answer> {
-        bail!("--format parquet: is not in this build; build seawall with --features parquet, or take csv or json");
-    }
-
-    #[cfg(feature = "parquet")]
-    fn parquet(&self, database: &results::Results, numbers: &[i64]) -> Result<Answer> {
-        let Some(path) = self.file() else {
-            bail!("--format parquet: is no text; name its file with --output FILE");
-        };
-        let found = self.rows(database, numbers)?;
-        let bytes = parquet::of(&found)?;
-        std::fs::write(path, bytes).with_context(|| format!("--output {}", path.display()))?;
-        terminal::line(&format!("{} rows written to {}", found.rows.len(), path.display()));
-        Ok(Answer::Yes)
-    }
-
-    fn workbook(&self, database: &results::Results, numbers: &[i64]) -> Result<Answer> {
-        let Some(path) = self.file() else {
-            bail!("--format xlsx: is no text; name its file with --output FILE");
-        };
+    fn workbook(&self, database: &results::Results, numbers: &[i64]) -> Result<Vec<u8>> {
         if self.seconds {
             bail!("--seconds: a workbook has the seconds anyway; leave it out");
         }
@@ -101,12 +90,20 @@ impl Export {
         let list = numbers.iter().map(i64::to_string).collect::<Vec<_>>().join(", ");
         let figures = rows(database, &format!("SELECT * FROM results WHERE run IN ({list})"))?;
         let about = rows(database, &format!("SELECT * FROM runs WHERE run IN ({list})"))?;
-        let bytes = workbook::of(&runs, &about, &figures).render()?;
-        std::fs::write(path, bytes).with_context(|| format!("--output {}", path.display()))?;
-        let written = report::text::count(runs.len(), "run", "runs");
-        terminal::line(&format!("{written} written to {}", path.display()));
-        Ok(Answer::Yes)
+        Ok(workbook::of(&runs, &about, &figures).render()?)
     }
+}
+
+/// Writes the content and says how much it is.
+fn written(output: Option<Output<'_>>, content: Vec<u8>, how_much: String) -> Result<Answer> {
+    match output {
+        Some(output) => {
+            output.write(content)?;
+            terminal::line(&format!("{how_much} written to {}", output.path.display()));
+        }
+        None => terminal::print(&String::from_utf8_lossy(&content)),
+    }
+    Ok(Answer::Yes)
 }
 
 /// All rows of a query. More than an answer can hold are refused, so that no file is truncated

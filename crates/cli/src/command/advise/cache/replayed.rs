@@ -17,7 +17,7 @@ const EVENTS_MAX: usize = 1 << 25;
 ///
 /// # Errors
 /// There is no such run, or its requests cannot be generated again from a plan; one line.
-pub fn asked(path: &Path, run: Option<u64>) -> Result<Asked> {
+pub fn asked(path: &Path, run: Option<&str>) -> Result<Asked> {
     let (number, run) = demand::kept(path, run)?;
     let named = format!("--recording {}, run {number}", path.display());
     let plan = plan_of(&run).with_context(|| named.clone())?;

@@ -3,7 +3,7 @@
 use super::{Ending, Field, Played, Schedule, all_of, end, write};
 use crate::command::oltp::Sweep;
 use crate::memory::Memory;
-use crate::outputs::check_file;
+use crate::outputs::Output;
 use crate::{Answer, terminal};
 use ::oltp::{Step, goes_on, sweep_page};
 use anyhow::Result;
@@ -11,7 +11,7 @@ use block::Span;
 
 impl Sweep {
     pub fn run(self, memory: &Memory) -> Result<Answer> {
-        self.work.output.iter().try_for_each(|path| check_file("--output", path))?;
+        self.work.page().iter().try_for_each(Output::check)?;
         let mut field = Field::open(&self.work, Schedule::default(), "a sweep over users", memory)?;
         let (mut steps, mut limiters) = (Vec::<Step>::new(), Vec::new());
         let mut users = 1;
@@ -63,7 +63,7 @@ impl Sweep {
             if ending.is_early() || last.is_err() {
                 page.cut_short(&format!("{} were measured", report::text::count(steps.len(), "point", "points")));
             }
-            write(self.work.output.as_deref(), page, "")
+            write(self.work.page(), page, "")
         };
         all_of([written, ending.told(), last])?;
         Ok(if steps.iter().any(|step| step.figures.failed() > 0) { Answer::No } else { Answer::Yes })
