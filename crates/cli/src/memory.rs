@@ -3,6 +3,7 @@
 //! The run has priority: if the database cannot be opened or written, one line reports it, the run
 //! continues, and its exit code is not affected.
 
+pub mod process;
 mod writer;
 
 use crate::{machine, state, terminal};
@@ -10,7 +11,7 @@ use anyhow::Context as _;
 use block::Span;
 use engine::{HostWatch, RunWatcher};
 use results::Results;
-use stats::run::{HostRecord, Identity, Run, State};
+use stats::run::{Event, HostRecord, Identity, Run, State};
 use stats::{DispatchTrace, Recording};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -109,8 +110,7 @@ impl Memory {
     /// Begins to keep a run: from now on it has a number, and it stays whatever ends it.
     pub fn begin(&self, mut run: Run) -> Kept {
         let mut kept = Kept { labels: self.labels.clone(), simulated: run.identity.simulated, ..Kept::default() };
-        run.identity.state = State::Running;
-        kept.label(&mut run);
+        kept.mark_running(&mut run);
         kept.writer = self.file().and_then(|file| Writer::begin(file, &run));
         // In virtual time the host only computes. If the thread for it cannot be started, the
         // host's figures are unknown.
@@ -217,6 +217,8 @@ impl Kept {
 
     fn mark_running(&self, run: &mut Run) {
         run.identity.state = State::Running;
+        let (kind, name) = (Event::PROCESS.into(), process::own());
+        run.events.push(Event { point: None, actor: None, at: Span::ZERO, kind, name, number: None });
         self.label(run);
     }
 
@@ -294,10 +296,11 @@ pub fn this_machine(backend: &str) -> stats::Machine {
 
 /// Parses a label.
 pub fn label(given: &str) -> Result<(String, String), String> {
-    let rule = "must be KEY=WORD with a key of letters, digits, dots, dashes and underscores, as in storage=raid5";
+    let rule = "must be KEY=WORD, with a key of letters, digits, dots, dashes and underscores and a word that is not empty, \
+                as in storage=raid5";
     let (key, word) = given.split_once('=').ok_or(rule)?;
     let good = |c: char| c.is_ascii_alphanumeric() || "._-".contains(c);
-    if key.is_empty() || !key.chars().all(good) {
+    if key.is_empty() || word.is_empty() || !key.chars().all(good) {
         return Err(rule.into());
     }
     Ok((key.into(), word.into()))
@@ -305,9 +308,11 @@ pub fn label(given: &str) -> Result<(String, String), String> {
 
 /// Parses a label or a key alone.
 pub fn named_label(given: &str) -> Result<(String, Option<String>), String> {
-    let as_typed = if given.contains('=') { given.to_owned() } else { format!("{given}=") };
-    let (key, word) = label(&as_typed).map_err(|rule| format!("{rule}, or a key"))?;
-    Ok((key, given.contains('=').then_some(word)))
+    let is_key = !given.contains('=');
+    // A key alone has the rule of a key with any word.
+    let whole = if is_key { format!("{given}=any") } else { given.to_owned() };
+    let (key, word) = label(&whole).map_err(|rule| format!("{rule}, or a key"))?;
+    Ok((key, (!is_key).then_some(word)))
 }
 
 #[cfg(test)]
@@ -365,13 +370,11 @@ mod tests {
     fn a_label_has_a_key_and_any_word() {
         assert_eq!(label("storage=Clariion FC"), Ok(("storage".into(), "Clariion FC".into())));
         assert_eq!(label("note=a=b"), Ok(("note".into(), "a=b".into())));
-        assert_eq!(label("empty="), Ok(("empty".into(), String::new())));
-        for wrong in ["storage", "=x", "a b=c", "<i>=x"] {
+        for wrong in ["storage", "empty=", "=x", "a b=c", "<i>=x"] {
             assert!(label(wrong).unwrap_err().starts_with("must be KEY=WORD"), "{wrong}");
         }
         assert_eq!(named_label("storage"), Ok(("storage".into(), None)));
-        assert_eq!(named_label("empty="), Ok(("empty".into(), Some(String::new()))));
-        for wrong in ["=x", "a b", ""] {
+        for wrong in ["=x", "a b", "", "empty="] {
             assert!(named_label(wrong).unwrap_err().ends_with(", or a key"), "{wrong}");
         }
     }

@@ -93,9 +93,9 @@ pub enum Error {
         /// Its format.
         found: usize,
     },
-    /// The file was opened read-only because nothing can be written beside it, and was to be
-    /// changed.
-    #[error("{}: cannot be changed, because nothing can be written beside it; free some space there or open a copy of it", path.display())]
+    /// The file was opened read-only because it or what is beside it cannot be written, and was to
+    /// be changed.
+    #[error("{}: cannot be changed, because it or its folder cannot be written; look at its permissions and the space there, or open a copy of it", path.display())]
     Unwritable {
         /// The file.
         path: PathBuf,
@@ -117,6 +117,18 @@ pub enum Error {
         path: PathBuf,
         /// The number asked for.
         run: i64,
+    },
+    /// The file has no run at all.
+    #[error("{}: no run is kept yet; run something first, or name another file with --results", path.display())]
+    NoRunYet {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The name is that of a folder.
+    #[error("{}: is a folder; name a file in it", path.display())]
+    Folder {
+        /// The folder.
+        path: PathBuf,
     },
     /// No run, or more than one, has that name.
     #[error("{}: {} called {name:?}; give its number, `last`, `last~1` or eight characters of its uuid", path.display(),
@@ -155,13 +167,31 @@ pub enum Error {
         what: &'static str,
     },
     /// SQLite failed.
-    #[error("{}: the results database failed", path.display())]
+    #[error("{}: {}", path.display(), said(failure))]
     Sqlite {
         /// The file.
         path: PathBuf,
-        /// The reason.
-        source: rusqlite::Error,
+        /// The reason, which the message includes.
+        failure: rusqlite::Error,
     },
+}
+
+/// What SQLite's failure means, and what to do.
+fn said(failure: &rusqlite::Error) -> String {
+    use rusqlite::ErrorCode::{CannotOpen, DatabaseBusy, DatabaseCorrupt, DatabaseLocked, DiskFull, ReadOnly};
+    let said = match failure.sqlite_error_code() {
+        Some(DatabaseCorrupt) => {
+            "is damaged; `sqlite3 FILE .recover` prints what can still be read, --results names another file"
+        }
+        Some(DatabaseBusy | DatabaseLocked) => {
+            "database is locked, as another program is writing to it; try again when that is done"
+        }
+        Some(DiskFull) => "there is no space left for it; free some",
+        Some(CannotOpen) => "cannot be opened; look at its permissions and those of its folder",
+        Some(ReadOnly) => "cannot be written; look at its permissions and those of its folder",
+        _ => return format!("the results database failed: {failure}"),
+    };
+    said.to_owned()
 }
 
 /// Whether the error means that a file can only be read.
@@ -199,12 +229,12 @@ impl Error {
     /// Whether a retry may succeed: another program was writing, or there was no space.
     pub fn may_pass(&self) -> bool {
         use rusqlite::ErrorCode::{DatabaseBusy, DatabaseLocked, DiskFull};
-        let Error::Sqlite { source, .. } = self else { return false };
-        matches!(source.sqlite_error_code(), Some(DatabaseBusy | DatabaseLocked | DiskFull))
+        let Error::Sqlite { failure, .. } = self else { return false };
+        matches!(failure.sqlite_error_code(), Some(DatabaseBusy | DatabaseLocked | DiskFull))
     }
 
     fn sqlite(path: &Path, source: rusqlite::Error) -> Error {
-        Error::Sqlite { path: path.into(), source }
+        Error::Sqlite { path: path.into(), failure: source }
     }
 }
 
@@ -228,7 +258,7 @@ impl Results {
             return Err(Error::NoFile { path: path.into() });
         }
         match Results::with(path, OpenFlags::empty()) {
-            Err(Error::Sqlite { source, .. }) if unwritable::is_meant(&source) => unwritable::open(path),
+            Err(Error::Sqlite { failure, .. }) if unwritable::is_meant(&failure) => unwritable::open(path),
             opened => opened,
         }
     }
@@ -294,6 +324,9 @@ impl Results {
 
     fn with(path: &Path, create: OpenFlags) -> Result<Results, Error> {
         let sqlite = |source| Error::sqlite(path, source);
+        if path.is_dir() {
+            return Err(Error::Folder { path: path.into() });
+        }
         // Without SQLITE_OPEN_URI a name that starts with `file:` is an ordinary name.
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_NO_MUTEX | create;
         let mut connection = Connection::open_with_flags(path, flags).map_err(sqlite)?;

@@ -26,10 +26,13 @@ pub struct RunLine {
     pub simulated: bool,
     /// Whether it was stopped before its end.
     pub cut_short: bool,
-    /// Whether it has not ended, or the program was killed.
+    /// Whether it goes on, or the program was killed.
     pub running: bool,
-    /// Operations a second of all actors, over the time in which any of them was measured. Of
-    /// `orion` the most small requests a second of a point that was
+    /// The process that writes it, if it has not ended.
+    pub process: Option<String>,
+    /// Operations a second of all actors, over the time in which any of them was measured. Where
+    /// users of a database had other work beside them, only their transactions, since unlike things
+    /// have no sum. Of `orion` the most small requests a second of a point that was
     /// measured to its end. `None` if nothing was measured.
     pub iops: Option<f64>,
     /// Criteria that passed.
@@ -45,7 +48,7 @@ pub struct RunLine {
 /// Selects the runs to list.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Filter {
-    /// Only runs of this tool.
+    /// Only runs of this tool; `simulate` stands for all in virtual time.
     pub tool: Option<String>,
     /// Only runs with all of these labels; without a word, any value matches.
     pub labels: Vec<(String, Option<String>)>,
@@ -77,8 +80,15 @@ impl Results {
         let found = self.named(name).map_err(|source| Error::sqlite(&self.path, source))?;
         match found[..] {
             [only] => Ok(only),
+            [] if self.is_empty().map_err(|source| Error::sqlite(&self.path, source))? => {
+                Err(Error::NoRunYet { path: self.path.clone() })
+            }
             _ => Err(Error::NotNamed { path: self.path.clone(), name: name.into(), found: found.len() }),
         }
+    }
+
+    fn is_empty(&self) -> Result<bool> {
+        self.connection.query_row("SELECT NOT EXISTS (SELECT 1 FROM run)", [], |row| row.get(0))
     }
 
     fn named(&self, name: &str) -> Result<Vec<i64>> {
@@ -100,10 +110,15 @@ impl Results {
     }
 }
 
+/// The actors of a run whose operations are transactions ([`stats::run::Run::has_transactions`]).
+const USERS: &str = "(SELECT actor.n FROM actor JOIN place ON place.run = actor.run AND place.n = actor.place
+    WHERE actor.run = run.id AND place.kind = 'database' AND run.tool != 'ranread')";
+
 /// Actors of a point may be measured one after another: each until its last second there, and the
 /// rate is over the time that any of them was.
 fn list(connection: &Connection, filter: &Filter) -> Result<Vec<RunLine>> {
-    let sql = "SELECT run.id, uuid, tool, title, started_unix_ms, version, host, clock = 'virtual',
+    let sql = format!(
+        "SELECT run.id, uuid, tool, title, started_unix_ms, version, host, clock = 'virtual',
             state = 'cut_short', state = 'running',
             CASE tool WHEN 'orion' THEN
                 (SELECT max(ops * 1e9 / nullif(measured_ns, 0)) FROM cell
@@ -120,18 +135,22 @@ fn list(connection: &Connection, filter: &Filter) -> Result<Vec<RunLine>> {
                                         AND class = 'all' AND start_ns < end_ns
                                     ORDER BY minute.n DESC LIMIT 1), end_ns)) AS until
                                 FROM cell JOIN point ON point.run = cell.run AND point.n = cell.point
-                                WHERE cell.run = run.id AND class = 'all'))))
+                                WHERE cell.run = run.id AND class = 'all'
+                                    AND (cell.actor IN {USERS} OR NOT EXISTS {USERS})))))
             END,
+            (SELECT name FROM event WHERE event.run = run.id AND kind = ?4),
             (SELECT count(*) FROM verdict WHERE verdict.run = run.id AND outcome = 'pass'),
             (SELECT count(*) FROM verdict WHERE verdict.run = run.id AND outcome = 'cannot_say'),
             (SELECT count(*) FROM verdict WHERE verdict.run = run.id AND outcome = 'fail'),
             (SELECT coalesce(group_concat(key || '=' || word, ' ' ORDER BY key), '') FROM label
                 WHERE label.run = run.id)
         FROM run JOIN machine ON machine.id = run.machine
-        WHERE (?1 IS NULL OR tool = ?1) AND (?2 IS NULL OR started_unix_ms >= ?2)
-        ORDER BY run.id";
+        WHERE (?1 IS NULL OR tool = ?1 OR (?1 = 'simulate' AND clock = 'virtual'))
+            AND (?2 IS NULL OR started_unix_ms >= ?2)
+        ORDER BY run.id"
+    );
     let since = filter.since_unix_ms.map(|ms| ms as i64);
-    let lines = rows(connection, sql, params![filter.tool, since, Event::INCOMPLETE], |cells| {
+    let lines = rows(connection, &sql, params![filter.tool, since, Event::INCOMPLETE, Event::PROCESS], |cells| {
         Ok(RunLine {
             id: cells.next()?,
             uuid: cells.next()?,
@@ -144,6 +163,7 @@ fn list(connection: &Connection, filter: &Filter) -> Result<Vec<RunLine>> {
             cut_short: cells.next()?,
             running: cells.next()?,
             iops: cells.next()?,
+            process: cells.next()?,
             passed: cells.count()?,
             cannot_say: cells.count()?,
             failed: cells.count()?,
@@ -222,5 +242,48 @@ mod tests {
         results.save(&run).unwrap();
         let listed = results.list(&Filter::default()).unwrap();
         assert_eq!(listed[0].iops, Some(1000.0 / 7.0));
+    }
+
+    /// Users of a database who do 100 transactions in a second beside a workload with 5000 requests
+    /// in it: transactions alone have a sum. RanRead reads pages of a database, as requests.
+    #[test]
+    fn unlike_things_are_not_added_up() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut results = Results::open(&dir.path().join("results.sqlite")).unwrap();
+        let mut run = Run { points: vec![Point { end: Span::SECOND, ..Point::default() }], ..Run::default() };
+        for (kind, ops) in [("database", 100), ("volume", 5000)] {
+            let place = run.place(stats::run::RunPlace { kind: kind.into(), name: kind.into(), size: None });
+            let actor = run.actors.len() as u32;
+            run.add_actor(kind, Some(place));
+            run.cells.push(Cell { ops, ..Cell::new(0, actor, Class::ALL, Span::SECOND) });
+        }
+        for (tool, units, rate) in [("run", ["TPS", "IOPS"], 100.0), ("ranread", ["IOPS", "IOPS"], 5100.0)] {
+            run.identity.tool = tool.into();
+            let number = results.save(&run).unwrap();
+            let line = results.list(&Filter::default()).unwrap().into_iter().find(|line| line.id == number).unwrap();
+            assert_eq!((line.iops, [0, 1].map(|actor| run.rate_unit(actor))), (Some(rate), units), "{tool}");
+        }
+    }
+
+    /// A job in virtual time is found by its own command and by `simulate`; the process that writes
+    /// a run is known while it goes on.
+    #[test]
+    fn a_simulated_job_is_of_two_commands() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut results = Results::open(&dir.path().join("results.sqlite")).unwrap();
+        let mut run = Run::default();
+        run.identity.tool = "fio".into();
+        let (kind, name) = (Event::PROCESS.into(), "boot 1 2".into());
+        run.events.push(Event { point: None, actor: None, at: Span::ZERO, kind, name, number: None });
+        results.save(&run).unwrap();
+        run.events.clear();
+        run.identity.simulated = true;
+        results.save(&run).unwrap();
+        let of = |tool: &str| {
+            let found = results.list(&Filter { tool: Some(tool.into()), ..Filter::default() }).unwrap();
+            found.into_iter().map(|line| (line.id, line.process)).collect::<Vec<_>>()
+        };
+        assert_eq!(of("fio"), [(1, Some("boot 1 2".into())), (2, None)]);
+        assert_eq!(of("simulate"), [(2, None)]);
     }
 }

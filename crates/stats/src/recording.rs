@@ -54,8 +54,12 @@ pub struct Origin {
     pub started_unix_ms: u64,
     /// Whether time was virtual (a simulation).
     pub simulated: bool,
-    /// Whether it was stopped before its end.
+    /// Whether there is less of it than was to be: it was stopped, or it still goes on.
     pub cut_short: bool,
+    /// Whether it still goes on.
+    pub goes_on: bool,
+    /// The user's labels: pairs of key and word.
+    pub labels: Vec<(String, String)>,
     /// Whether its operations are transactions of a database.
     pub transactions: bool,
 }
@@ -174,12 +178,21 @@ pub struct WorkloadRecord {
     pub object: String,
     /// The kind of that place; see [`run::RunPlace`](crate::run::RunPlace).
     pub kind: String,
+    /// Whether its operations are transactions of a database.
+    pub transactions: bool,
     /// One for each second.
     pub intervals: Vec<Interval>,
     /// One for each phase, in the order of [`Recording::phases`].
     pub tallies: Vec<Tally>,
     /// Its write cycles, if it writes in cycles.
     pub cycles: Vec<CycleRecord>,
+}
+
+impl WorkloadRecord {
+    /// The unit of its operation rates.
+    pub fn rate_unit(&self) -> &'static str {
+        Origin { transactions: self.transactions, ..Origin::default() }.rate_unit()
+    }
 }
 
 /// A write cycle of a workload that writes in bursts. Times are relative to the start of its phase,

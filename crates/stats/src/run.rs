@@ -122,7 +122,7 @@ impl Identity {
 /// How a run ended.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum State {
-    /// It has not ended, or the program was killed; everything stored was measured.
+    /// It goes on, or the program was killed; everything stored was measured.
     Running,
     /// It completed.
     #[default]
@@ -381,6 +381,8 @@ pub struct Event {
 impl Event {
     /// The kind that says that its point was not measured to its end, and why.
     pub const INCOMPLETE: &str = "incomplete";
+    /// The kind that names the process that writes a run, as long as that goes on.
+    pub const PROCESS: &str = "process";
 }
 
 impl Point {
@@ -395,6 +397,24 @@ impl Run {
     pub fn incomplete(&self, point: u32) -> Option<&str> {
         let of_point = |event: &&Event| event.point == Some(point) && event.kind == Event::INCOMPLETE;
         self.events.iter().find(of_point).map(|event| event.name.as_str())
+    }
+
+    /// The process that writes it, if it has not ended.
+    pub fn process(&self) -> Option<&str> {
+        self.events.iter().find(|event| event.kind == Event::PROCESS).map(|event| event.name.as_str())
+    }
+
+    /// Whether the operations of an actor are transactions of a database. RanRead's are requests for
+    /// its pages.
+    pub fn has_transactions(&self, actor: u32) -> bool {
+        let place = self.actors.get(actor as usize).and_then(|actor| self.places.get(actor.place? as usize));
+        self.identity.has_transactions()
+            || (self.identity.tool != "ranread" && place.is_some_and(|place| place.kind == "database"))
+    }
+
+    /// The unit of the operation rates of an actor.
+    pub fn rate_unit(&self, actor: u32) -> &'static str {
+        Origin { transactions: self.has_transactions(actor), ..Origin::default() }.rate_unit()
     }
 
     /// The index of a place, which is added if it is new.

@@ -11,11 +11,11 @@ mod sql;
 mod workbook;
 
 use crate::Answer;
-use crate::memory::{self, Memory};
+use crate::memory::{self, Memory, process};
 use crate::terminal;
 use anyhow::{Result, bail};
 use results::{Detail, Filter, Results as Database};
-use stats::run::Run;
+use stats::run::{Run, State};
 use std::path::PathBuf;
 
 /// List, show, compare, query and export the runs that were kept
@@ -44,7 +44,8 @@ enum What {
 
 /// Delete runs
 ///
-/// They are removed at once, with all of their figures. Numbers are never reused.
+/// They are removed at once, with all of their figures. Numbers are never reused. A run that goes on
+/// is refused.
 #[derive(clap::Args)]
 struct Delete {
     /// The runs
@@ -54,7 +55,8 @@ struct Delete {
 
 /// Set or remove labels of a run
 ///
-/// KEY=WORD sets a label and replaces an earlier one with that key; KEY alone removes it.
+/// KEY=WORD sets a label and replaces an earlier one with that key; KEY alone removes it. Exit code
+/// 1: there was none to remove.
 #[derive(clap::Args)]
 struct Label {
     /// The run
@@ -128,8 +130,13 @@ fn rounded(rate: f64) -> String {
     }
 }
 
-/// The processes of RanRead all do the same, so they are shown together.
-fn as_looked_at(run: Run) -> Run {
+/// The processes of RanRead all do the same, so they are shown together. A run whose process is gone
+/// was cut short.
+fn as_looked_at(mut run: Run) -> Run {
+    if run.identity.state == State::Running && !run.process().is_some_and(process::is_there) {
+        run.identity.state = State::CutShort;
+        run.notes.push(format!("it {}; this is what was written until then", process::GONE));
+    }
     if run.identity.tool == "ranread" { run.together("processes") } else { run }
 }
 
@@ -137,8 +144,18 @@ impl Delete {
     fn run(self, memory: &Memory) -> Result<Answer> {
         let mut database = open(memory)?;
         // All names are resolved before any run is deleted.
-        let numbers = self.runs.iter().map(|run| database.number_of(run)).collect::<Result<Vec<_>, _>>()?;
+        let mut numbers = Vec::new();
+        for run in &self.runs {
+            let number = database.number_of(run)?;
+            if !numbers.contains(&number) {
+                numbers.push(number);
+            }
+        }
         let lines = database.list(&Filter::default())?;
+        let goes_on = |number: &&i64| lines.iter().any(|line| line.id == **number && process::goes_on(line));
+        if let Some(number) = numbers.iter().find(goes_on) {
+            bail!("run {number} goes on; stop it first, or delete it when it has ended");
+        }
         for number in numbers {
             let title = lines.iter().find(|line| line.id == number).map_or("", |line| &line.title);
             database.delete(number)?;
@@ -152,12 +169,16 @@ impl Label {
     fn run(self, memory: &Memory) -> Result<Answer> {
         let mut database = open(memory)?;
         let number = database.number_of(&self.run)?;
+        let mut answer = Answer::Yes;
         let mut changes = Vec::new();
         for given in &self.labels {
             changes.push(memory::named_label(given).map_err(|rule| anyhow::anyhow!("{given}: {rule}"))?);
         }
         for (key, word) in changes {
             let was = database.label(number, &key, word.as_deref())?;
+            if word.is_none() && !was {
+                answer = Answer::No;
+            }
             let said = match (&word, was) {
                 (Some(word), _) => format!("{key}={word}"),
                 (None, true) => format!("{key} taken away"),
@@ -165,6 +186,6 @@ impl Label {
             };
             terminal::line(&format!("run {number}: {}", report::text::printable(&said)));
         }
-        Ok(Answer::Yes)
+        Ok(answer)
     }
 }

@@ -7,10 +7,12 @@
 //! ```
 
 use super::{complain, database};
+use crate::terminal;
 use block::{Span, Time};
 use results::Results;
 use stats::run::Run;
-use std::path::PathBuf;
+use std::os::unix::fs::MetadataExt as _;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
@@ -47,7 +49,7 @@ enum Order {
 impl Writer {
     /// Begins to keep `run` in `file`. Returns `None`, after reporting why, if it cannot be kept.
     pub fn begin(file: PathBuf, run: &Run) -> Option<Writer> {
-        let mut file = Database { file, open: None, number: None, said: false };
+        let mut file = Database { file, open: None, opened: None, number: None, said: false };
         file.write(run, "the run goes on, but is not kept")?;
         let pace = Arc::new(Pace::default());
         let (orders, asked) = sync_channel(1);
@@ -145,6 +147,8 @@ impl Pace {
 struct Database {
     file: PathBuf,
     open: Option<Results>,
+    /// The device and inode of the file that was opened.
+    opened: Option<(u64, u64)>,
     /// The number of the run, once it has one.
     number: Option<i64>,
     /// Whether a failed write was reported to the user.
@@ -158,7 +162,12 @@ impl Database {
                 Order::SoFar(run, _tried) => self.write_so_far(&run, pace)?,
                 Order::End(run) => {
                     self.said = false;
-                    self.write(&run, "not all of the run is kept")?;
+                    let is_written = self.write(&run, "not all of the run is kept")?;
+                    if is_written && self.is_removed() {
+                        let file = self.file.display();
+                        terminal::complain(&format!("the run is not kept: {file} was removed or replaced meanwhile"));
+                        return None;
+                    }
                     return self.number.filter(|_| !self.said).map(|number| (self.file, number));
                 }
                 Order::Forget => {
@@ -199,10 +208,19 @@ impl Database {
         may_pass.then_some(false)
     }
 
+    /// Whether the name of the file is another's now, or nobody's: what is written then is lost.
+    fn is_removed(&self) -> bool {
+        self.opened.is_some() && identity(&self.file) != self.opened
+    }
+
     fn try_write(&mut self, run: &Run) -> anyhow::Result<()> {
         let open = match &mut self.open {
             Some(open) => open,
-            closed => closed.insert(database(&self.file)?),
+            closed => {
+                let open = closed.insert(database(&self.file)?);
+                self.opened = identity(&self.file);
+                open
+            }
         };
         match self.number {
             Some(number) => open.replace(number, run)?,
@@ -210,4 +228,9 @@ impl Database {
         }
         Ok(())
     }
+}
+
+/// The device and inode of a file.
+fn identity(file: &Path) -> Option<(u64, u64)> {
+    std::fs::metadata(file).ok().map(|about| (about.dev(), about.ino()))
 }

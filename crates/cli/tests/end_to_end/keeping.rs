@@ -53,7 +53,39 @@ fn a_killed_run_leaves_what_it_measured() {
     let cells = query(&mut seawall(scratch.path()), cells);
     assert_eq!((&cells[0]["actor_name"], &cells[0]["ops"]), (&Value::from("first"), &left["ops"]), "{cells}");
     assert_eq!((&cells[1]["actor_name"], &cells[1]["ops"]), (&Value::from("second"), &Value::from(0)), "{cells}");
-    succeed(seawall(scratch.path()).env(RESULTS, FILE).args(["results", "show", "last"]));
+    let results = |words: &[&str]| run(seawall(scratch.path()).env(RESULTS, FILE).arg("results").args(words));
+    let shown = results(&["show", "last"]).out;
+    assert!(shown.contains(", cut short") && shown.contains("note: it ended without a word"), "{shown}");
+    let listed = results(&["list"]).out;
+    assert!(listed.contains("(ended without a word)"), "{listed}");
+    assert_eq!(results(&["delete", "1"]).code, Some(0));
+}
+
+/// A run that goes on says so, and is not deleted; a run whose file is taken away says at its end
+/// that it is not kept.
+#[test]
+fn a_run_that_goes_on_is_told_apart_and_stays() {
+    let scratch = Scratch::new();
+    let mut running = Running::start(load(&scratch, 600));
+    while query(&mut seawall(scratch.path()), "SELECT count(*) AS n FROM runs")[0]["n"] != 1 {
+        assert!(running.ended().is_none(), "{:?}", running.seen);
+    }
+    let results = |words: &[&str]| run(seawall(scratch.path()).env(RESULTS, FILE).arg("results").args(words));
+    assert!(results(&["list"]).out.contains("(goes on)"));
+    assert!(results(&["show"]).out.contains(", goes on"));
+    let refused = results(&["delete", "1", "last"]);
+    let said = "seawall: run 1 goes on; stop it first, or delete it when it has ended\n";
+    assert_eq!((refused.code, refused.err.as_str()), (Some(2), said));
+    let page = run(seawall(scratch.path()).env(RESULTS, FILE).args(["report", "-o", "-"])).out;
+    assert!(page.contains("The run goes on: figures are up to ") && !page.contains("Cut short"));
+    assert!(!scratch.join("-").exists());
+    for ending in ["", "-wal", "-shm"] {
+        std::fs::remove_file(scratch.join(&format!("{FILE}{ending}"))).unwrap();
+    }
+    running.signal("INT");
+    let (_, lines) = running.end();
+    let told = lines.iter().filter(|line| line.contains("not kept: kept.sqlite was removed or replaced meanwhile"));
+    assert_eq!(told.count(), 1, "{lines:?}");
 }
 
 /// While another program holds the database, a run begins and goes on; all of it is written once

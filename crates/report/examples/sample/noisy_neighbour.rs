@@ -300,6 +300,8 @@ fn origin() -> Origin {
         started_unix_ms: 1_795_292_350_000,
         simulated: false,
         cut_short: false,
+        goes_on: false,
+        labels: Vec::new(),
     }
 }
 

@@ -52,7 +52,8 @@ fn what_is_not_there_is_said_and_nothing_is_made() {
     let results = Results::open(&path).unwrap();
     let error = results.load(7).unwrap_err().to_string();
     assert!(error.contains("no run 7") && !error.contains('\n'), "{error}");
-    assert!(matches!(Results::open(dir.path()), Err(Error::Sqlite { .. })), "a folder");
+    assert!(matches!(results.number_of("last"), Err(Error::NoRunYet { .. })));
+    assert!(matches!(Results::open(dir.path()), Err(Error::Folder { .. })));
 }
 
 /// A run of one actor and one point with these times of one kind.

@@ -44,7 +44,7 @@ impl Run {
 
     /// The parts that occur once in a run.
     fn heading(&self) -> Recording {
-        let Run { identity, machine, scale, points, verdicts, notes, .. } = self;
+        let Run { identity, machine, labels, scale, points, verdicts, notes, .. } = self;
         let Identity { title, command, text, version, seed, started_unix_ms, simulated, state, .. } = identity;
         Recording {
             origin: Origin {
@@ -56,6 +56,8 @@ impl Run {
                 started_unix_ms: *started_unix_ms,
                 simulated: *simulated,
                 cut_short: *state != State::Ended,
+                goes_on: *state == State::Running,
+                labels: labels.clone(),
                 transactions: identity.has_transactions(),
             },
             machine: machine.clone(),
@@ -78,6 +80,7 @@ impl Run {
             host: actor.host.clone(),
             object: place.map_or(String::new(), |place| place.name.clone()),
             kind: place.map_or(String::new(), |place| place.kind.clone()),
+            transactions: self.has_transactions(number),
             intervals: self.intervals(number, from),
             tallies: (0..last.unwrap_or(0)).map(tally).collect(),
             cycles: self.cycles.iter().filter(|(of, _)| *of == number).map(|(_, cycle)| *cycle).collect(),

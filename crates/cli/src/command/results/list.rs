@@ -2,7 +2,7 @@
 
 use super::{open, rounded};
 use crate::Answer;
-use crate::memory::{Memory, named_label};
+use crate::memory::{Memory, named_label, process};
 use crate::terminal;
 use anyhow::Result;
 use clap::builder::PossibleValuesParser;
@@ -18,12 +18,13 @@ const TOOLS: [&str; 8] = ["fio", "ramp", "ranread", "orion", "oltp", "run", "dem
 /// List runs, the newest last
 ///
 /// The rate is operations a second of all actors over the time in which any was measured; for order
-/// entry transactions, and for orion the most small requests of a point. The verdict combines all
+/// entry transactions, without what ran beside it, and for orion the most small requests of a
+/// point. The verdict combines all
 /// criteria. On a terminal lines are cut to its width; in a pipe or a file each run is one line of
 /// any length, for grep. Programs read the same columns with results sql.
 #[derive(clap::Args, Default)]
 pub struct List {
-    /// Only runs of this command
+    /// Only runs of this command; simulate finds all in virtual time
     #[arg(long, value_name = "COMMAND", value_parser = PossibleValuesParser::new(TOOLS))]
     tool: Option<String>,
     /// Only runs with this label; a key alone matches any word
@@ -89,7 +90,13 @@ fn listed(runs: &[RunLine], columns: Option<usize>) -> String {
         "run", "started (UTC)", "command", "rate/s", "verdict"
     )];
     for run in runs {
-        let remarks = [(run.simulated, "simulated"), (run.cut_short, "cut short"), (run.running, "not ended")];
+        let goes_on = process::goes_on(run);
+        let remarks = [
+            (run.simulated, "simulated"),
+            (run.cut_short, "cut short"),
+            (goes_on, "goes on"),
+            (run.running && !goes_on, process::GONE),
+        ];
         let remarks: Vec<&str> = remarks.into_iter().filter(|(is, _)| *is).map(|(_, remark)| remark).collect();
         let remarks = if remarks.is_empty() { String::new() } else { format!(" ({})", remarks.join(", ")) };
         let started: String = text::date(run.started_unix_ms).chars().take(16).collect();

@@ -77,7 +77,7 @@ fn shown(number: i64, run: &Run) -> String {
     let identity = &run.identity;
     let mut lines = vec![text::fit(&format!("run {number}: {}", text::printable(&identity.title)), REPORT_COLUMNS)];
     let state = match identity.state {
-        State::Running => ", not ended",
+        State::Running => ", goes on",
         State::CutShort => ", cut short",
         State::Ended => "",
     };
@@ -92,20 +92,26 @@ fn shown(number: i64, run: &Run) -> String {
     for (key, word) in &run.labels {
         lines.push(text::fit(&format!("{key}: {}", text::printable(word)), REPORT_COLUMNS));
     }
-    let rate = identity.rate_unit();
+    let kind = kind(run);
+    if kind == Kind::Service {
+        lines.push("times: service, from hand-over to end; response times are not known".into());
+    }
     for (point, stretch) in run.points.iter().enumerate() {
         lines.push(String::new());
         lines.push(text::fit(&heading(run, point as u32, stretch), REPORT_COLUMNS));
-        lines.push(format!(
-            "{:<20} {:<7} {:>8} {:>8} {:>8} {:>8} {:>8} {:>6}",
-            "", "class", rate, "MB/s", "mean ms", "p99 ms", "max ms", "failed"
-        ));
         let cells: Vec<&Cell> = run.cells.iter().filter(|cell| cell.point as usize == point).collect();
+        let mut unit = "";
         for of_actor in cells.chunk_by(|one, next| one.actor == next.actor) {
+            // Transactions and requests have a heading each.
+            let rate = run.rate_unit(of_actor[0].actor);
+            if rate != unit {
+                unit = rate;
+                lines.push(headings(rate));
+            }
             // A single class is the same as the total.
             let alone = of_actor.len() == 2;
             let told = of_actor.iter().filter(|cell| cell.class != Class::ALL || !alone);
-            lines.extend(told.map(|cell| line(run, cell)));
+            lines.extend(told.map(|cell| line(run, cell, kind)));
             lines.extend(of_actor.iter().filter_map(|cell| punctual(cell)));
         }
     }
@@ -125,6 +131,18 @@ fn shown(number: i64, run: &Run) -> String {
     lines.join("\n") + "\n"
 }
 
+/// The headings of a table of cells with this unit of rates.
+fn headings(rate: &str) -> String {
+    let [mb, mean, p99, max, failed] = ["MB/s", "mean ms", "p99 ms", "max ms", "failed"];
+    format!("{:<20} {:<7} {rate:>8} {mb:>8} {mean:>8} {p99:>8} {max:>8} {failed:>6}", "", "class")
+}
+
+/// Which times are shown: response times if there are any, else service times.
+fn kind(run: &Run) -> Kind {
+    let has = |kind| run.cells.iter().any(|cell| cell.latency(kind).is_some());
+    if !has(Kind::Response) && has(Kind::Service) { Kind::Service } else { Kind::Response }
+}
+
 /// The name of a point and its length, of which less may be measured, as where it settles first.
 fn heading(run: &Run, number: u32, point: &Point) -> String {
     let (name, length) = (text::printable(&point.name), point.length());
@@ -138,28 +156,28 @@ fn heading(run: &Run, number: u32, point: &Point) -> String {
     format!("{name}, {}{of_it}{}", text::length(length), text::printable(&incomplete))
 }
 
-fn line(run: &Run, cell: &Cell) -> String {
+fn line(run: &Run, cell: &Cell, kind: Kind) -> String {
     let actor = run.actors.get(cell.actor as usize).map_or("", |actor| actor.name.as_str());
     let seconds = cell.measured.as_secs_f64();
     let known =
         |figure: Option<f64>, digits: usize| figure.map_or("-".to_owned(), |figure| format!("{figure:.digits$}"));
     let rate = |count: f64| (seconds > 0.0).then_some(count / seconds);
-    let response = cell.latency(Kind::Response);
+    let times = cell.latency(kind);
     // Three decimals, or more where they would be zeroes.
     let ms = |time: Span| match time < Span::from_micros(10) {
         true => text::millis(time),
         false => format!("{:.3}", time.as_millis_f64()),
     };
-    let ms = |of: &dyn Fn(&Histogram) -> Span| response.map_or("-".to_owned(), |times| ms(of(times)));
+    let ms = |of: fn(&Histogram) -> Span| times.map_or("-".to_owned(), |times| ms(of(times)));
     format!(
         "{:<20} {:<7} {:>8} {:>8} {:>8} {:>8} {:>8} {:>6}",
         text::fit(&text::printable(actor), 20),
         text::fit(cell.class.name(), 7),
         rate(cell.ops as f64).map_or("-".to_owned(), rounded),
         known(cell.bytes.and_then(|bytes| rate(bytes as f64 / 1e6)), 1),
-        ms(&Histogram::mean),
-        ms(&|times| times.quantile(0.99)),
-        ms(&Histogram::max),
+        ms(Histogram::mean),
+        ms(|times| times.quantile(0.99)),
+        ms(Histogram::max),
         cell.failed.map_or("-".to_owned(), |failed| failed.to_string()),
     )
 }
@@ -226,7 +244,7 @@ mod tests {
     #[test]
     fn a_low_rate_is_not_none() {
         let cell = Cell { ops: 9, ..Cell::new(0, 0, Class::ALL, Span::from_secs(20)) };
-        let told = line(&Run::default(), &cell);
+        let told = line(&Run::default(), &cell, Kind::Response);
         assert_eq!(told.split_whitespace().nth(1), Some("0.450"), "{told}");
     }
 
