@@ -23,6 +23,8 @@ struct Line<'r> {
     recording: &'r Recording,
     workload: &'r WorkloadRecord,
     interval: &'r Interval,
+    /// Whether a QoS gate told what it did; without one its columns are empty.
+    gated: bool,
 }
 
 const fn column(name: &'static str, about: &'static str, value: fn(&Line<'_>) -> String) -> Column {
@@ -33,7 +35,8 @@ const fn column(name: &'static str, about: &'static str, value: fn(&Line<'_>) ->
 ///
 /// Response time counts from when a request was due, service time from when it was handed over,
 /// both to its end. Waits are means over the requests of the second, from the server. Where several
-/// workloads use a LUN, service times and waits of each are not known, and empty.
+/// workloads use a LUN, service times and waits of each are not known, and empty. Without a QoS gate
+/// all that it would tell is empty.
 pub const COLUMNS: [Column; 28] = [
     column("second", "start of the interval, in seconds from the start of the first phase", |line| {
         decimal(line.interval.start.as_secs_f64())
@@ -66,16 +69,12 @@ pub const COLUMNS: [Column; 28] = [
     column("service_p99_ms", "99th percentile of the service time in ms", |line| {
         known(line.interval.service, Times::p99)
     }),
-    column("wait_ceiling_ms", "mean wait in ms, held by a ceiling", |line| {
-        waited(line.interval, |waits| waits.ceiling)
-    }),
-    column("wait_floors_ms", "mean wait in ms, for the floors of others", |line| {
-        waited(line.interval, |waits| waits.floors)
-    }),
+    column("wait_ceiling_ms", "mean wait in ms, held by a ceiling", |line| waited(line, |waits| waits.ceiling)),
+    column("wait_floors_ms", "mean wait in ms, for the floors of others", |line| waited(line, |waits| waits.floors)),
     column("wait_turn_ms", "mean wait in ms, for its turn or for the device to take more", |line| {
-        waited(line.interval, |waits| waits.turn)
+        waited(line, |waits| waits.turn)
     }),
-    column("device_ms", "mean time in the device in ms", |line| waited(line.interval, |waits| waits.device)),
+    column("device_ms", "mean time in the device in ms", |line| waited(line, |waits| waits.device)),
     column("outstanding", "requests outstanding at the end of the interval", |line| {
         line.interval.outstanding.map_or(String::new(), |number| number.to_string())
     }),
@@ -86,7 +85,7 @@ pub const COLUMNS: [Column; 28] = [
         "held_by",
         "what held it back: nothing, ceiling_iops, ceiling_throughput, shared_iops, shared_throughput, floors, disk, \
          cpu, depth, pace, stalled, link, flow or burst",
-        |line| line.interval.held_by.key().into(),
+        |line| told(line, |interval| interval.held_by.key().into()),
     ),
     column("held_at", "the object or shared policy group whose ceiling that was; empty where it was none", |line| {
         relation::held_at(line.recording, line.interval).unwrap_or_default().into()
@@ -95,7 +94,7 @@ pub const COLUMNS: [Column; 28] = [
         "floor",
         "how the floor fared that it is under: not_set, met, needs_outstanding, overcommitted, ceiling_above, \
          link_above, away_from_server, takes_at_best, not_helped or adjusting",
-        |line| line.interval.floor.key().0.into(),
+        |line| told(line, |interval| interval.floor.key().0.into()),
     ),
     column(
         "floor_number",
@@ -112,9 +111,10 @@ pub const COLUMNS: [Column; 28] = [
 pub fn write(recording: &Recording, out: impl Write) -> io::Result<()> {
     let mut writer = WriterBuilder::new().terminator(Terminator::CRLF).from_writer(out);
     writer.write_record(COLUMNS.map(|column| column.name))?;
+    let gated = !recording.objects.is_empty() || relation::has_gate(recording);
     let mut lines: Vec<Line<'_>> = Vec::new();
     for workload in &recording.workloads {
-        lines.extend(workload.intervals.iter().map(|interval| Line { recording, workload, interval }));
+        lines.extend(workload.intervals.iter().map(|interval| Line { recording, workload, interval, gated }));
     }
     // A stable sort keeps workloads of the same second in the plan's order.
     lines.sort_by_key(|line| line.interval.start);
@@ -163,8 +163,14 @@ fn known(times: Option<Times>, of: fn(&Times) -> Option<Span>) -> String {
 }
 
 /// A wait in milliseconds; empty if not known.
-fn waited(interval: &Interval, of: fn(&Waits) -> Span) -> String {
-    relation::waits(interval).map_or(String::new(), |waits| millis(of(waits)))
+fn waited(line: &Line<'_>, of: fn(&Waits) -> Span) -> String {
+    let waits = relation::waits(line.interval).filter(|_| line.gated);
+    waits.map_or(String::new(), |waits| millis(of(waits)))
+}
+
+/// What a gate told; empty without one.
+fn told(line: &Line<'_>, of: fn(&Interval) -> String) -> String {
+    if line.gated { of(line.interval) } else { String::new() }
 }
 
 /// Milliseconds, exact to the nanosecond.
@@ -207,6 +213,26 @@ mod tests {
             CYCLE_COLUMNS.join(",")
         );
         assert_eq!(String::from_utf8(out).unwrap(), wanted);
+    }
+
+    /// Without a gate nothing is known of what it would tell; with one a second in which nothing
+    /// waited has zeros.
+    #[test]
+    fn what_no_gate_told_is_empty() {
+        let interval = Interval { length: Span::SECOND, ..Interval::default() };
+        let workload = WorkloadRecord { intervals: vec![interval], ..WorkloadRecord::default() };
+        let mut recording = Recording { workloads: vec![workload], ..Recording::default() };
+        let cells = |recording: &Recording| {
+            let mut out = Vec::new();
+            write(recording, &mut out).unwrap();
+            let row: Vec<String> =
+                String::from_utf8(out).unwrap().lines().nth(1).unwrap().split(',').map(String::from).collect();
+            let cell = |name| row[COLUMNS.iter().position(|column| column.name == name).unwrap()].clone();
+            ["wait_ceiling_ms", "wait_floors_ms", "wait_turn_ms", "device_ms", "held_by", "floor"].map(cell)
+        };
+        assert_eq!(cells(&recording), [""; 6]);
+        recording.objects.push(stats::ObjectRecord::default());
+        assert_eq!(cells(&recording), ["0", "0", "0", "0", "nothing", "not_set"]);
     }
 
     #[test]

@@ -16,6 +16,7 @@
 pub mod chart;
 pub mod csv;
 pub mod diagram;
+mod difference;
 pub mod growth;
 mod host;
 pub mod live;
@@ -34,6 +35,7 @@ pub mod text;
 mod words;
 pub mod workbook;
 
+pub use difference::{DifferenceWords, differences, place_of};
 pub use host::host_lines;
 pub use page::{Page, Second, Seconds};
 pub use paint::Paint;

@@ -200,12 +200,18 @@ pub(crate) fn remarks(tally: &Tally) -> Vec<String> {
     remarks
 }
 
-/// A tally's rates as in tables, operations and MB a second: dashes if nothing was measured, as in
-/// a phase that was cut short within its first second.
-pub(crate) fn rates(tally: &Tally) -> [String; 2] {
+/// A workload's rates as in tables, operations and MB a second: dashes if nothing was measured, as
+/// in a phase that was cut short within its first second. Transactions among requests have their
+/// unit.
+pub(crate) fn rates(recording: &Recording, workload: &WorkloadRecord, tally: &Tally) -> [String; 2] {
+    let [unit, of_run] = [workload.rate_unit(), recording.origin.rate_unit()];
+    let unit = if unit == of_run || recording.origin.transactions { String::new() } else { format!(" {unit}") };
     match tally.length {
         Span::ZERO => ["–".into(), "–".into()],
-        _ => [text::iops(tally.iops()), text::megabytes_or_dash(&tally.counts, tally.bytes_per_second())],
+        _ => {
+            let megabytes = text::megabytes_or_dash(&tally.counts, tally.bytes_per_second());
+            [text::iops(tally.iops()) + &unit, megabytes]
+        }
     }
 }
 

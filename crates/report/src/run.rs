@@ -31,6 +31,11 @@ struct Run<'r> {
 }
 
 impl Run<'_> {
+    /// The name of a phase, with its number.
+    fn phase(&self, index: usize) -> String {
+        numbered(self.recording, index)
+    }
+
     /// A heading for this run: `Throughput` for a single run, `Throughput: with floors` among
     /// several.
     fn headed(&self, heading: &str) -> String {
@@ -53,7 +58,9 @@ pub fn run_page(recordings: &[&Recording]) -> Page {
         page.add(verdict);
     }
     page.add(Notes { lines: runs.iter().flat_map(notes).collect() });
-    page.add(over_time(&runs, &scales));
+    if let Some(over_time) = over_time(&runs, &scales) {
+        page.add(over_time);
+    }
     runs.iter().for_each(|run| page.add(phases(run)));
     page.add(latency(&runs, &scales));
     page.add(percentiles(&runs));
@@ -88,6 +95,23 @@ pub fn run_page(recordings: &[&Recording]) -> Page {
     // The script shows a second only if there is one run.
     page.seconds = if let [run] = &runs[..] { Some(seconds::of(run.recording)) } else { None };
     page
+}
+
+/// The number of a phase, from 1; 0 if its name suffices: there is no other, or the names have
+/// numbers of their own, as the runs of a ramp.
+fn number(recording: &Recording, index: usize) -> usize {
+    let own = |phase: &Phase| phase.name.rsplit(' ').next().is_some_and(|word| word.parse::<u64>().is_ok());
+    let suffices = recording.phases.len() < 2 || recording.phases.iter().all(own);
+    if suffices { 0 } else { index + 1 }
+}
+
+/// The name of a phase, with its number: `2: with floors`.
+fn numbered(recording: &Recording, index: usize) -> String {
+    let name = recording.phases.get(index).map_or("", |phase| phase.name.as_str());
+    match number(recording, index) {
+        0 => name.into(),
+        number => format!("{number}: {name}"),
+    }
 }
 
 /// The IOPS of a run over time, as a separate chart.
@@ -129,9 +153,18 @@ fn facts(recording: &Recording) -> String {
 
 fn banners(run: &Run<'_>) -> Vec<String> {
     let origin = &run.recording.origin;
-    let cut = origin.cut_short.then(|| cut_short("the run ended early"));
+    let cut = match origin.goes_on {
+        true => Some(goes_on(run.recording)),
+        false => origin.cut_short.then(|| cut_short("the run ended early")),
+    };
     let simulated = origin.simulated.then(|| "Simulated: no real device, virtual time".to_owned());
     cut.into_iter().chain(simulated).map(|banner| prefixed(run, &banner)).collect()
+}
+
+/// The warning on a run that has not ended: a page is not renewed.
+fn goes_on(recording: &Recording) -> String {
+    let until = recording.origin.started_unix_ms + relation::end_of(recording).as_nanos() / 1_000_000;
+    format!("The run goes on: figures are up to {}", text::date(until))
 }
 
 fn notes(run: &Run<'_>) -> Vec<String> {
@@ -142,9 +175,10 @@ fn prefixed(run: &Run<'_>, text: &str) -> String {
     if run.name.is_empty() { text.into() } else { format!("{}: {text}", run.name) }
 }
 
-fn over_time(runs: &[Run<'_>], scales: &Scales) -> Charts {
+/// Rates over time of the runs whose seconds are known; `None` if there are none.
+fn over_time(runs: &[Run<'_>], scales: &Scales) -> Option<Charts> {
     let mut figures = Vec::new();
-    for run in runs {
+    for run in runs.iter().filter(|run| has_seconds(run)) {
         let has_floors = relation::floors(run.recording).iter().any(|floor| floor.iops.or(floor.bytes).is_some());
         let dots = if has_floors { " Dots are floors." } else { "" };
         let dashes = match relation::ceilings(run.recording).is_empty() {
@@ -168,7 +202,13 @@ fn over_time(runs: &[Run<'_>], scales: &Scales) -> Charts {
     let mut units: Vec<&str> = runs.iter().map(|run| run.recording.origin.rate_unit()).collect();
     units.sort_unstable();
     units.dedup();
-    Charts { heading: format!("{} over time", units.join(" and ")), figures, ..Charts::default() }
+    let heading = format!("{} over time", units.join(" and "));
+    (!figures.is_empty()).then(|| Charts { heading, figures, ..Charts::default() })
+}
+
+/// Whether a run has seconds; a table of another program has only totals.
+fn has_seconds(run: &Run<'_>) -> bool {
+    run.recording.workloads.iter().any(|workload| !workload.intervals.is_empty())
 }
 
 /// Throughput over time of the runs where it is known; `None` if there are none.
@@ -180,7 +220,7 @@ fn throughput(runs: &[Run<'_>], scales: &Scales) -> Option<Charts> {
         let mut tallies = run.recording.workloads.iter().flat_map(|workload| &workload.tallies).peekable();
         tallies.peek().is_none() || tallies.any(|tally| tally.counts.bytes() > 0)
     };
-    let figures: Vec<Figure> = runs.iter().filter(has_bytes).map(figure).collect();
+    let figures: Vec<Figure> = runs.iter().filter(|run| has_seconds(run)).filter(has_bytes).map(figure).collect();
     let heading = "Throughput over time".into();
     (!figures.is_empty()).then(|| Charts { heading, figures, ..Charts::default() })
 }
@@ -231,18 +271,17 @@ fn latency(runs: &[Run<'_>], scales: &Scales) -> Charts {
 }
 
 fn percentiles(runs: &[Run<'_>]) -> Percentiles {
-    let chart = |run: &Run<'_>, (index, phase): (usize, &Phase)| {
+    let chart = |run: &Run<'_>, index: usize| {
         let curve = |(number, workload): (usize, &WorkloadRecord)| crate::section::Curve {
             name: label(workload),
             look: Look::Alone(number),
             points: workload.tallies.get(index).map_or(Vec::new(), |tally| curve(&tally.response)),
         };
         let curves = run.recording.workloads.iter().enumerate().map(curve);
-        let name = run.headed(&format!("{} {}", index + 1, phase.name));
+        let name = run.headed(&run.phase(index));
         PercentileChart { name, curves: curves.filter(|curve| !curve.points.is_empty()).collect() }
     };
-    let phases =
-        |run: &Run<'_>| run.recording.phases.iter().enumerate().map(|phase| chart(run, phase)).collect::<Vec<_>>();
+    let phases = |run: &Run<'_>| (0..run.recording.phases.len()).map(|phase| chart(run, phase)).collect::<Vec<_>>();
     let charts = runs.iter().flat_map(phases).filter(|chart| !chart.curves.is_empty()).collect();
     Percentiles {
         heading: "Response time by percentile".into(),
@@ -258,7 +297,7 @@ fn cycles(runs: &[Run<'_>]) -> Cycles {
     let chart = |run: &Run<'_>, workload: &WorkloadRecord| {
         let phase = |(number, phase): (usize, &Phase)| CycleRun {
             name: phase.name.clone(),
-            number: number + 1,
+            number: self::number(run.recording, number),
             cycles: workload
                 .cycles
                 .iter()
@@ -298,8 +337,12 @@ fn origin(recording: &Recording) -> Vec<Fact> {
     let cores = if machine.cores == 0 { String::new() } else { text::count(machine.cores as usize, "core", "cores") };
     let processor: Vec<String> = [machine.cpu.clone(), cores].into_iter().filter(|part| !part.is_empty()).collect();
     let memory = if machine.memory.0 == 0 { String::new() } else { machine.memory.to_string() };
+    let labels: Vec<String> = origin.labels.iter().map(|(key, word)| format!("{key}={word}")).collect();
+    // A run of another program has neither a command here nor a seed.
+    let seed = if origin.command.is_empty() { String::new() } else { origin.seed.to_string() };
     vec![
-        Fact::of("Seed", origin.seed.to_string()),
+        Fact::of("Labels", labels.join(", ")),
+        Fact::of("Seed", seed),
         Fact::of("Started", text::date(origin.started_unix_ms)),
         Fact::of("Seawall", &origin.version),
         Fact::of("Host", &machine.host),

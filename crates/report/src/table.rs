@@ -7,7 +7,7 @@
 
 use crate::relation::{self, Ceiling};
 use crate::{Paint, Standing, standing, text, words};
-use stats::{Outcome, Phase, Recording, Tally, Verdict};
+use stats::{Outcome, Phase, Recording, Tally, Verdict, WorkloadRecord};
 
 /// Width of the table in characters; a line is longer only if a single figure is.
 pub const COLUMNS: usize = 80;
@@ -122,9 +122,9 @@ fn phase(lines: &mut Lines, recording: &Recording, index: usize, ceilings: &[Cei
                 false => wrapped(&name, COLUMNS - 2),
             };
             own.iter().for_each(|line| lines.push(format!("  {line}")));
-            lines.push(row("", &cells(tally)));
+            lines.push(row("", &cells(recording, workload, tally)));
         } else {
-            lines.push(row(&name, &cells(tally)));
+            lines.push(row(&name, &cells(recording, workload, tally)));
         }
         if let Some(cycles) = relation::cycles(workload, index) {
             lines.push(paint.dim(&format!("    {cycles}")));
@@ -161,11 +161,11 @@ fn heading(lines: &mut Lines, phase: &Phase, paint: Paint) {
     }
 }
 
-fn cells(tally: &Tally) -> [String; 8] {
+fn cells(recording: &Recording, workload: &WorkloadRecord, tally: &Tally) -> [String; 8] {
     let response = tally.response.summary();
     let times = [response.mean, response.p50, response.p99, response.p999].map(text::millis);
     let [mean, p50, p99, p999] = if response.count == 0 { times.map(|_| "–".into()) } else { times };
-    let [iops, megabytes] = relation::rates(tally);
+    let [iops, megabytes] = relation::rates(recording, workload, tally);
     [iops, megabytes, mean, p50, p99, p999, text::mean_or_dash(&tally.queued), text::mean_or_dash(&tally.device)]
 }
 

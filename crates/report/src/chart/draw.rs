@@ -159,7 +159,7 @@ impl Drawing<'_> {
         let bands = &self.chart.bands;
         let whole = |band: &Band| match band.number {
             0 => band.name.clone(),
-            number => format!("{number} {}", band.name),
+            number => format!("{number}: {}", band.name),
         };
         let places = |drawing: &Self, band: &Band| {
             Some((drawing.x(band.from)?, drawing.x(band.to.min(drawing.chart.x.high()))?))
@@ -177,11 +177,17 @@ impl Drawing<'_> {
             self.svg.close("rect");
             let above = match band.number {
                 _ if all_fit => whole(band),
-                // Without a number the last word of the name is used: `9` for `run 9`.
-                0 => band.name.rsplit(' ').next().unwrap_or_default().to_owned(),
+                // Without a number that of the name is used: `9` for `run 9`.
+                0 => band
+                    .name
+                    .rsplit(' ')
+                    .next()
+                    .filter(|word| word.parse::<u64>().is_ok())
+                    .unwrap_or_default()
+                    .to_owned(),
                 number => number.to_string(),
             };
-            if names::width_of(&above) - 8.0 <= x2 - x1 {
+            if !above.is_empty() && names::width_of(&above) - 8.0 <= x2 - x1 {
                 self.label(((x1 + x2) / 2.0).clamp(left, right), top - 8.0, "phase", &above);
             }
             if !all_fit && band.number > 0 {

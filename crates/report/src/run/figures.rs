@@ -225,7 +225,10 @@ fn rates(recording: &Recording, scales: &Scales, rate: &Rate) -> Chart {
         let all: Vec<Stretch> =
             rates.iter().map(|interval| stretch(interval, Some((rate.of_interval)(interval)))).collect();
         let (stretches, _) = thinned(&all, scales.points, Merge::Mean);
-        chart.marks.push(Mark::Steps { name: label(workload), stretches, look: Look::Series(index) });
+        // Transactions among requests are told apart.
+        let own = if workload.rate_unit() == "TPS" && rate.unit == "IOPS" { ", TPS" } else { "" };
+        let name = label(workload) + own;
+        chart.marks.push(Mark::Steps { name, stretches, look: Look::Series(index) });
     }
     let ceilings = relation::ceilings(recording);
     let bounds = ceilings.iter().filter_map(|ceiling| Some((ceiling, (rate.of_ceiling)(ceiling)?)));
@@ -283,7 +286,7 @@ fn bands(recording: &Recording) -> Vec<Band> {
     let band = |(index, phase): (usize, &Phase)| Band {
         from: phase.start.as_secs_f64(),
         to: phase.end.as_secs_f64(),
-        number: index + 1,
+        number: super::number(recording, index),
         name: phase.name.clone(),
         about: phase.about.clone(),
     };

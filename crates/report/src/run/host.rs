@@ -25,19 +25,21 @@ pub(super) fn host(runs: &[Run<'_>]) -> Host {
 pub(super) fn devices(runs: &[Run<'_>]) -> Option<Tables> {
     let table = |run: &Run<'_>| {
         let phases = run.recording.phases.iter().enumerate();
+        let alone = run.recording.phases.len() == 1;
         let group = |(number, phase): (usize, &stats::Phase)| {
-            let host = run.recording.host.between(phase.start, phase.end);
+            // A single phase is the whole run, of which all is counted.
+            let (from, to) = if alone { (Span::ZERO, Span::from_nanos(u64::MAX)) } else { (phase.start, phase.end) };
             let row = |device: &stats::run::DeviceSeries| {
                 Some(TableRow {
                     name: device.name.clone(),
                     remarks: Vec::new(),
-                    cells: cells(&DeviceRow::sum(&device.rows)?),
+                    cells: cells(&device.between(from, to)?),
                 })
             };
             Group {
-                name: format!("{} {}", number + 1, phase.name),
+                name: run.phase(number),
                 remarks: Vec::new(),
-                rows: host.devices.iter().filter_map(row).collect(),
+                rows: run.recording.host.devices.iter().filter_map(row).collect(),
             }
         };
         let groups: Vec<Group> = phases.map(group).filter(|group| !group.rows.is_empty()).collect();

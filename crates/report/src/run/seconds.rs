@@ -18,7 +18,7 @@ pub(super) fn of(recording: &Recording) -> Seconds {
     let step = starts.len().div_ceil(most).max(1);
     let second = |first: &&Interval| {
         let phase = relation::phase_of(&recording.phases, first);
-        let phase = phase.map_or(String::new(), |phase| format!(" · {} {}", phase + 1, recording.phases[phase].name));
+        let phase = phase.map_or(String::new(), |phase| format!(" · {}", super::numbered(recording, phase)));
         let row = |(index, workload): (usize, &WorkloadRecord)| {
             let interval = relation::interval_at(workload, first.start + first.length / 2)?;
             Some((index, figures::label(workload), cells(recording, interval)))

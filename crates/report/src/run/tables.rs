@@ -6,7 +6,7 @@ use crate::section::{Group, Table, TableCell, TableRow, Tables, Tone};
 use crate::{text, words};
 use block::Bytes;
 use stats::run::PartitionRecord;
-use stats::{Phase, Tally, WorkloadRecord};
+use stats::{Phase, Recording, Tally, WorkloadRecord};
 
 /// Columns of a workload in a phase, after the rate of operations.
 const HEADINGS: [&str; 8] =
@@ -15,10 +15,9 @@ const HEADINGS: [&str; 8] =
 pub(super) fn figures(runs: &[Run<'_>]) -> Tables {
     let table = |run: &Run<'_>| {
         let ceilings = relation::ceilings(run.recording);
-        let phases = run.recording.phases.iter().enumerate();
         let headings = [run.recording.origin.rate_unit()].into_iter().chain(HEADINGS);
         let columns = ["Workload"].into_iter().chain(headings).map(String::from).collect();
-        let groups = phases.map(|(index, phase)| group(run, index, phase, &ceilings)).collect();
+        let groups = (0..run.recording.phases.len()).map(|index| group(run, index, &ceilings)).collect();
         Table { caption: run.name.clone(), columns, groups, words: false }
     };
     Tables {
@@ -31,10 +30,10 @@ pub(super) fn figures(runs: &[Run<'_>]) -> Tables {
     }
 }
 
-fn group(run: &Run<'_>, index: usize, phase: &Phase, ceilings: &[Ceiling<'_>]) -> Group {
+fn group(run: &Run<'_>, index: usize, ceilings: &[Ceiling<'_>]) -> Group {
     let recording = run.recording;
     let row = |workload: &WorkloadRecord| {
-        let mut row = row(workload, workload.tallies.get(index)?);
+        let mut row = row(recording, workload, workload.tallies.get(index)?);
         row.remarks.extend(relation::floor_remark(recording, workload, index));
         Some(row)
     };
@@ -51,20 +50,23 @@ fn group(run: &Run<'_>, index: usize, phase: &Phase, ceilings: &[Ceiling<'_>]) -
         }
     });
     Group {
-        name: format!("{} {}", index + 1, phase.name),
+        name: run.phase(index),
         remarks: relation::limits_in_force(recording, ceilings, index),
         rows: recording.workloads.iter().filter_map(row).chain(together).collect(),
     }
 }
 
-fn row(workload: &WorkloadRecord, tally: &Tally) -> TableRow {
-    let response = tally.response.summary();
+fn row(recording: &Recording, workload: &WorkloadRecord, tally: &Tally) -> TableRow {
+    let is_service = tally.response.count() == 0 && tally.service.count() > 0;
+    let response = if is_service { &tally.service } else { &tally.response }.summary();
     let times = [response.mean, response.p50, response.p99, response.p999, response.max];
     let said = |span| if response.count == 0 { "–".into() } else { text::millis(span) };
-    let mut cells: Vec<TableCell> = relation::rates(tally).map(TableCell::from).to_vec();
+    let mut cells: Vec<TableCell> = relation::rates(recording, workload, tally).map(TableCell::from).to_vec();
     cells.extend(times.map(said).map(TableCell::from));
     cells.extend([&tally.queued, &tally.device].map(|histogram| TableCell::from(text::mean_or_dash(histogram))));
-    TableRow { name: figures::label(workload), remarks: relation::remarks(tally), cells }
+    let service = is_service.then(|| "times from hand-over to end, as response times are not known".to_owned());
+    let remarks = service.into_iter().chain(relation::remarks(tally)).collect();
+    TableRow { name: figures::label(workload), remarks, cells }
 }
 
 /// Activity of the partitions of the server's cache; `None` if no run had one.
@@ -76,8 +78,8 @@ pub(super) fn partitions(runs: &[Run<'_>]) -> Option<Tables> {
         let cells = sizes.into_iter().chain([share]).chain(counts).map(TableCell::from).collect();
         TableRow { name: done.name.clone(), remarks: Vec::new(), cells }
     };
-    let group = |run: &Run<'_>, (index, phase): (usize, &Phase)| Group {
-        name: format!("{} {}", index + 1, phase.name),
+    let group = |run: &Run<'_>, index: usize| Group {
+        name: run.phase(index),
         remarks: Vec::new(),
         rows: run.recording.partitions.iter().filter(|done| done.point as usize == index).map(row).collect(),
     };
@@ -85,7 +87,7 @@ pub(super) fn partitions(runs: &[Run<'_>]) -> Option<Tables> {
     let table = |run: &Run<'_>| Table {
         caption: run.name.clone(),
         columns: columns.map(String::from).to_vec(),
-        groups: run.recording.phases.iter().enumerate().map(|phase| group(run, phase)).collect(),
+        groups: (0..run.recording.phases.len()).map(|index| group(run, index)).collect(),
         words: false,
     };
     let tables: Vec<Table> = runs.iter().filter(|run| !run.recording.partitions.is_empty()).map(table).collect();
@@ -104,7 +106,7 @@ pub(super) fn commands(run: &Run<'_>) -> Tables {
         |lines: &[String], at: usize| TableCell { says: lines.get(at).cloned().unwrap_or_default(), tone: Tone::Code };
     let rows = |(index, phase): (usize, &Phase)| {
         let count = phase.commands.len().max(phase.commands_published.len());
-        let name = format!("{} {}", index + 1, phase.name);
+        let name = run.phase(index);
         let row = |at| {
             let cells = vec![line(&phase.commands, at), line(&phase.commands_published, at)];
             TableRow { name: name.clone(), remarks: Vec::new(), cells }

@@ -29,7 +29,7 @@ fn everything_the_reader_needs_is_there_with_the_verdict_first() {
         "qos policy-group modify policy1 -max-throughput 500IOPS,100MB/s",
         "Response time of server1 · vol1 over time",
         "Response time of server3 · vol3 over time",
-        "Response time by percentile: 7 shared limit",
+        "Response time by percentile: 7: shared limit",
         "Throughput in MB/s of 3 workloads over time",
         "class=\"l\">vol1 and vol2 together</th>",
         "As published",
@@ -125,6 +125,82 @@ fn floors_and_causes_are_drawn() {
 #[test]
 fn the_picture_of_two_phases() {
     assert_snapshot!(picture::render(&two_phases()));
+}
+
+/// The page of a run that goes on says so, and until when its figures are: here 4 s after its start.
+/// Labels are told; an imported run without a command has no seed.
+#[test]
+fn a_run_that_goes_on_says_until_when_it_is_told() {
+    let mut recording = two_phases();
+    let origin = &mut recording.origin;
+    (origin.cut_short, origin.goes_on, origin.started_unix_ms) = (true, true, 1_795_292_350_000);
+    origin.labels = vec![("raid".into(), "5".into()), ("tier".into(), "2".into())];
+    let page = html(&recording);
+    assert!(page.contains("The run goes on: figures are up to 2026-11-21 20:19:14 UTC"), "{page}");
+    assert!(!page.contains("Cut short") && page.contains("raid=5, tier=2") && !page.contains("Seed"));
+    recording.origin.goes_on = false;
+    recording.origin.command = "seawall run a.toml".into();
+    let page = html(&recording);
+    assert!(page.contains("Cut short: the run ended early") && page.contains("Seed"));
+}
+
+/// Phases have numbers where there are several, unless their names have numbers of their own.
+#[test]
+fn phases_are_numbered_once() {
+    let mut recording = two_phases();
+    let named = |recording: &Recording, name: &str| html(recording).contains(name);
+    assert!(named(&recording, ">1: free<") && named(&recording, ">2: held<"));
+    for (phase, name) in recording.phases.iter_mut().zip(["run 0", "run 1"]) {
+        phase.name = name.into();
+    }
+    assert!(named(&recording, ">run 0<") && !named(&recording, "1: run 0"));
+    recording.phases.truncate(1);
+    recording.phases[0].name = "200 IOPS".into();
+    assert!(named(&recording, ">200 IOPS<") && !named(&recording, "1: 200 IOPS"));
+}
+
+/// A device's seconds from 1 s on with 100 and 300 reads, in phases from 0 to 2 and from 2 to 4 s:
+/// the first second counts for the first phase and the second one for the second. Where the second
+/// phase begins at 2.5 s it has half of them, at the same rate.
+#[test]
+fn devices_are_told_by_the_time_within_a_phase() {
+    use stats::run::{DeviceRow, DeviceSeries, Moved};
+    let row = |second, count| DeviceRow {
+        start: Span::from_secs(second),
+        length: Span::SECOND,
+        reads: Moved { count, ..Moved::default() },
+        ..DeviceRow::default()
+    };
+    let mut recording = two_phases();
+    recording.host.devices.push(DeviceSeries { name: "vda".into(), rows: vec![row(1, 100), row(2, 300)] });
+    let rates = |recording: &Recording| {
+        let page = html(recording);
+        let table = page.split("read await").nth(1).unwrap().split("</table>").next().unwrap();
+        // The fourth cell of a row is the rate of reads: after name, busy and queue.
+        let rate = |row: &str| row.split('<').nth(6).unwrap().split('>').nth(1).unwrap().to_owned();
+        table.split(">vda").skip(1).map(rate).collect::<Vec<_>>()
+    };
+    assert_eq!(rates(&recording), ["100", "300"]);
+    recording.phases[0].end = Span::from_millis(2500);
+    recording.phases[1].start = Span::from_millis(2500);
+    assert_eq!(rates(&recording), ["167", "300"], "250 reads in 1.5 s");
+    // A single phase that begins after the first second has all of the run.
+    recording.phases.remove(0);
+    assert_eq!(rates(&recording), ["200"]);
+}
+
+/// Service times stand in for response times that nobody kept, and say so; figures without seconds
+/// have no chart over time.
+#[test]
+fn what_is_not_known_is_no_empty_chart() {
+    let mut recording = two_phases();
+    for workload in &mut recording.workloads {
+        workload.intervals.clear();
+        workload.tallies[0].service.record(Span::from_millis(3));
+    }
+    let page = html(&recording);
+    assert!(page.contains("times from hand-over to end") && page.contains(">3.00<"), "{page}");
+    assert!(!page.contains("IOPS over time") && !page.contains("Throughput over time"));
 }
 
 /// Two seconds without and two with a ceiling of 100 IOPS; the second workload pauses for one

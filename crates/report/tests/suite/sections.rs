@@ -205,7 +205,7 @@ fn every_phase_has_its_name_on_every_chart() {
     // IOPS, throughput and three workloads, each wide and narrow.
     assert_eq!(charts.len(), 10);
     for (number, phase) in recording.phases.iter().enumerate() {
-        let name = format!(">{} {}</text>", number + 1, phase.name);
+        let name = format!(">{}: {}</text>", number + 1, phase.name);
         assert!(charts.iter().all(|svg| svg.split("</svg>").next().unwrap().contains(&name)), "{name}");
     }
 }

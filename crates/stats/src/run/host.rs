@@ -123,7 +123,7 @@ pub struct Moved {
 const SECTOR: u64 = 512;
 
 impl HostRecord {
-    /// The part of the record from `start` to `end`.
+    /// The rows that begin from `start` to `end`.
     #[must_use]
     pub fn between(&self, start: Span, end: Span) -> HostRecord {
         let within = |at: Span| at >= start && at < end;
@@ -138,6 +138,15 @@ impl HostRecord {
                 })
                 .collect(),
         }
+    }
+}
+
+impl DeviceSeries {
+    /// The activity from `start` to `end`, joined; `None` if nothing is known of it. A row that is
+    /// only partly within counts with that part of its time.
+    pub fn between(&self, start: Span, end: Span) -> Option<DeviceRow> {
+        let parts: Vec<DeviceRow> = self.rows.iter().filter_map(|row| row.between(start, end)).collect();
+        DeviceRow::sum(&parts)
     }
 }
 
@@ -245,6 +254,30 @@ impl DeviceRow {
         DeviceRow { start, length, busy, in_queue, reads: moved(0), writes: moved(1) }
     }
 
+    /// Its part from `start` to `end`, as if its activity was even; `None` if nothing of it is
+    /// within.
+    fn between(&self, start: Span, end: Span) -> Option<DeviceRow> {
+        let from = self.start.max(start);
+        let length = (self.start + self.length).min(end).saturating_sub(from);
+        if length == Span::ZERO {
+            return None;
+        }
+        let (part, whole) = (u128::from(length.as_nanos()), u128::from(self.length.as_nanos()));
+        // No more than the whole figure, so that it fits.
+        let of = |figure: u64| ((u128::from(figure) * part + whole / 2) / whole) as u64;
+        let span = |span: Span| Span::from_nanos(of(span.as_nanos()));
+        let moved =
+            |moved: &Moved| Moved { count: of(moved.count), bytes: Bytes(of(moved.bytes.0)), took: span(moved.took) };
+        Some(DeviceRow {
+            start: from,
+            length,
+            busy: span(self.busy),
+            in_queue: span(self.in_queue),
+            reads: moved(&self.reads),
+            writes: moved(&self.writes),
+        })
+    }
+
     /// Joins rows; `None` without rows.
     pub fn sum(rows: &[DeviceRow]) -> Option<DeviceRow> {
         rows.iter().copied().reduce(|sum, row| DeviceRow {
@@ -347,5 +380,24 @@ mod tests {
         let row = |second| HostRow { start: Span::from_secs(second), ..HostRow::default() };
         let host = HostRecord { rows: vec![row(0), row(1), row(2)], devices: Vec::new() };
         assert_eq!(host.between(Span::from_secs(1), Span::from_secs(2)).rows, [row(1)]);
+    }
+
+    /// Seconds from 0.5 s on with 10, 20 and 40 reads. From 1 to 3 s are half of the first, all of
+    /// the second and half of the third: 5 + 20 + 20 reads in 2 s.
+    #[test]
+    fn a_row_counts_with_what_is_within() {
+        let row = |start, count| DeviceRow {
+            start: Span::from_millis(start),
+            length: Span::SECOND,
+            reads: Moved { count, took: Span::from_millis(2 * count), ..Moved::default() },
+            ..DeviceRow::default()
+        };
+        let rows = vec![row(500, 10), row(1500, 20), row(2500, 40)];
+        let device = DeviceSeries { name: "vda".into(), rows: rows.clone() };
+        let found = device.between(Span::SECOND, Span::from_secs(3)).unwrap();
+        assert_eq!((found.start, found.length, found.reads.count), (Span::SECOND, Span::from_secs(2), 45));
+        assert_eq!(found.reads.mean(), Some(Span::from_millis(2)));
+        assert_eq!(device.between(Span::ZERO, Span::from_secs(9)), DeviceRow::sum(&rows));
+        assert_eq!(device.between(Span::from_secs(4), Span::from_secs(9)), None);
     }
 }

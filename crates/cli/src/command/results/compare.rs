@@ -6,8 +6,8 @@ use crate::memory::Memory;
 use crate::terminal;
 use crate::watch::REPORT_COLUMNS;
 use anyhow::{Result, bail};
-use report::text;
-use stats::run::{Class, Difference, alone, differences, obstacles};
+use report::{DifferenceWords, place_of, text};
+use stats::run::{Difference, alone, differences, obstacles};
 
 /// Compare runs with the first of them
 ///
@@ -45,7 +45,7 @@ impl Compare {
             }
             terminal::print(&shown([numbers[0], *number], &found));
             for (number, one, other) in [(numbers[0], &runs[0], run), (*number, run, &runs[0])] {
-                let alone = alone(one, other).into_iter().map(|(point, actor, class)| named(point, actor, class));
+                let alone = alone(one, other).into_iter().map(|(point, actor, class)| place_of(point, actor, class));
                 alone.for_each(|named| terminal::line(&format!("only run {number} has {named}")));
             }
             if found.iter().any(|difference| difference.is_significant() == Some(true)) {
@@ -62,39 +62,14 @@ fn shown(numbers: [i64; 2], found: &[Difference]) -> String {
     let mut lines = vec![format!("{:<26} {a:>10} {b:>10} {:>9} {:>9}", "", "change", "± (95 %)")];
     let mut head = String::new();
     for difference in found {
-        let named = named(&difference.point, &difference.actor, &difference.class);
+        let named = place_of(&difference.point, &difference.actor, &difference.class);
         if named != head {
             lines.push(text::fit(&named, REPORT_COLUMNS));
             head = named;
         }
-        let base = difference.before;
-        let percent = |part: f64| if base == 0.0 { "-".to_owned() } else { format!("{part:+.1} %") };
-        let half_width = difference.half_width.filter(|_| base != 0.0);
-        let width = half_width.map_or("-".to_owned(), |half_width| format!("{:.1} %", 100.0 * half_width / base.abs()));
-        let said = match difference.is_significant() {
-            Some(true) => "differs",
-            Some(false) => "noise",
-            None => "unknown",
-        };
-        lines.push(format!(
-            "  {:<24} {:>10} {:>10} {:>9} {width:>9}  {said}",
-            difference.figure,
-            figure(difference.before),
-            figure(difference.after),
-            percent(100.0 * difference.change() / base),
-        ));
+        let DifferenceWords { before, after, change, half_width, verdict } = DifferenceWords::of(difference);
+        let figure = difference.figure;
+        lines.push(format!("  {figure:<24} {before:>10} {after:>10} {change:>9} {half_width:>9}  {verdict}"));
     }
     lines.join("\n") + "\n"
-}
-
-fn named(point: &str, actor: &str, class: &Class) -> String {
-    text::printable(&format!("{point}, {actor}, {}", class.name()))
-}
-
-fn figure(number: f64) -> String {
-    match number.abs() {
-        size if size >= 1000.0 => format!("{number:.0}"),
-        size if size >= 10.0 => format!("{number:.1}"),
-        _ => format!("{number:.3}"),
-    }
 }
