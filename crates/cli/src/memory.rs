@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use block::Span;
 use engine::{HostWatch, RunWatcher};
 use results::Results;
-use stats::run::{Event, HostRecord, Identity, Run, State};
+use stats::run::{HostRecord, Identity, Run};
 use stats::{DispatchTrace, Recording};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -216,9 +216,7 @@ impl Kept {
     }
 
     fn mark_running(&self, run: &mut Run) {
-        run.identity.state = State::Running;
-        let (kind, name) = (Event::PROCESS.into(), process::own());
-        run.events.push(Event { point: None, actor: None, at: Span::ZERO, kind, name, number: None });
+        run.goes_on(process::own());
         self.label(run);
     }
 

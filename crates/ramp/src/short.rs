@@ -62,10 +62,7 @@ pub fn read_short(text: &str) -> Result<Run, ReadingError> {
     run.identity.state = State::Ended;
     run.add_actor("ramp", None);
     run.set(Some(0), "block_bytes", BLOCK as f64);
-    run.notes.push(
-        "of a printed table: its rates are kept as the requests of one second; lengths, counts and percentiles are not known"
-            .into(),
-    );
+    run.notes.push(PRINTED.into());
     let rows = text.lines().enumerate().skip(1).filter(|(_, line)| !line.trim().is_empty());
     for (point, (index, line)) in (0u32..).zip(rows) {
         let given = fields(line);
@@ -84,8 +81,8 @@ pub fn read_short(text: &str) -> Result<Run, ReadingError> {
                 column: title.trim().to_owned(),
                 given: text.chars().take(40).collect(),
             };
-            let number: f64 = text.trim().parse().map_err(|_| wrong())?;
-            if !number.is_finite() || !(0.0..=RATE_MAX).contains(&number) {
+            let number = text.trim().parse().map_err(|_| wrong())?;
+            if !(0.0..=RATE_MAX).contains(&number) {
                 return Err(wrong());
             }
             let (class, rate) = match column {
@@ -107,18 +104,29 @@ pub fn read_short(text: &str) -> Result<Run, ReadingError> {
             let bytes = Some(ops.saturating_mul(BLOCK));
             run.cells.push(Cell { ops, bytes, ..Cell::new(point, 0, class, OVER) });
         }
-        if let [Some(reads), Some(writes), Some(total)] = rates
-            && (reads + writes - total).abs() > ROUNDED
-        {
-            let [reads, writes, total] = [reads, writes, total].map(|number| number.to_string());
-            return Err(ReadingError::Sum { line: index + 1, reads, writes, total });
-        }
+        add_up(index + 1, rates)?;
         run.points.push(Point { name, start, end: start + OVER, ..Point::default() });
     }
     Ok(run)
 }
 
-/// By how much the parts may differ from the total: each of the three was rounded to a whole number.
+/// What is not known of such a run.
+const PRINTED: &str = "of a printed table: its rates are kept as the requests of one second; lengths, counts and \
+    percentiles are not known";
+
+/// Refuses a total that is not the sum of its parts; `rates` are those of reads, of writes and of
+/// both in one line.
+fn add_up(line: usize, rates: [Option<f64>; 3]) -> Result<(), ReadingError> {
+    let [Some(reads), Some(writes), Some(total)] = rates else { return Ok(()) };
+    if (reads + writes - total).abs() > ROUNDED {
+        let [reads, writes, total] = [reads, writes, total].map(|number| number.to_string());
+        return Err(ReadingError::Sum { line, reads, writes, total });
+    }
+    Ok(())
+}
+
+/// By how much the parts may differ from the total: each of the three was rounded to a whole
+/// number.
 const ROUNDED: f64 = 1.5;
 
 /// The maximum of a figure, above what any storage does in a second.

@@ -35,8 +35,8 @@ const fn column(name: &'static str, about: &'static str, value: fn(&Line<'_>) ->
 ///
 /// Response time counts from when a request was due, service time from when it was handed over,
 /// both to its end. Waits are means over the requests of the second, from the server. Where several
-/// workloads use a LUN, service times and waits of each are not known, and empty. Without a QoS gate
-/// all that it would tell is empty.
+/// workloads use a LUN, service times and waits of each are not known, and empty. Without a QoS
+/// gate all that it would tell is empty.
 pub const COLUMNS: [Column; 28] = [
     column("second", "start of the interval, in seconds from the start of the first phase", |line| {
         decimal(line.interval.start.as_secs_f64())

@@ -114,10 +114,10 @@ impl Results {
 const USERS: &str = "(SELECT actor.n FROM actor JOIN place ON place.run = actor.run AND place.n = actor.place
     WHERE actor.run = run.id AND place.kind = 'database' AND run.tool != 'ranread')";
 
-/// Actors of a point may be measured one after another: each until its last second there, and the
-/// rate is over the time that any of them was.
-fn list(connection: &Connection, filter: &Filter) -> Result<Vec<RunLine>> {
-    let sql = format!(
+/// The columns of all runs that a filter may name. Actors of a point may be measured one after
+/// another: each until its last second there, and the rate is over the time that any of them was.
+fn query() -> String {
+    format!(
         "SELECT run.id, uuid, tool, title, started_unix_ms, version, host, clock = 'virtual',
             state = 'cut_short', state = 'running',
             CASE tool WHEN 'orion' THEN
@@ -148,9 +148,12 @@ fn list(connection: &Connection, filter: &Filter) -> Result<Vec<RunLine>> {
         WHERE (?1 IS NULL OR tool = ?1 OR (?1 = 'simulate' AND clock = 'virtual'))
             AND (?2 IS NULL OR started_unix_ms >= ?2)
         ORDER BY run.id"
-    );
+    )
+}
+
+fn list(connection: &Connection, filter: &Filter) -> Result<Vec<RunLine>> {
     let since = filter.since_unix_ms.map(|ms| ms as i64);
-    let lines = rows(connection, &sql, params![filter.tool, since, Event::INCOMPLETE, Event::PROCESS], |cells| {
+    let lines = rows(connection, &query(), params![filter.tool, since, Event::INCOMPLETE, Event::PROCESS], |cells| {
         Ok(RunLine {
             id: cells.next()?,
             uuid: cells.next()?,

@@ -446,57 +446,6 @@ impl Interval {
     }
 }
 
-impl std::fmt::Display for HeldBy {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            HeldBy::Nothing => "nothing",
-            HeldBy::CeilingIops => "ceiling (IOPS)",
-            HeldBy::CeilingThroughput => "ceiling (MB/s)",
-            HeldBy::SharedIops => "shared (IOPS)",
-            HeldBy::SharedThroughput => "shared (MB/s)",
-            HeldBy::Floors => "others' floors",
-            HeldBy::Disk => "the disk",
-            HeldBy::Cpu => "the CPU",
-            HeldBy::Depth => "its depth",
-            HeldBy::Pace => "its own pace",
-            HeldBy::Stalled => "server stalled",
-            HeldBy::Link => "the network",
-            HeldBy::Flow => "its connection",
-            HeldBy::Burst => "network burst",
-        })
-    }
-}
-
-impl FloorOutcome {
-    /// Whether it was missed.
-    pub fn is_short(self) -> bool {
-        !matches!(self, FloorOutcome::NotSet | FloorOutcome::Met)
-    }
-}
-
-impl std::fmt::Display for FloorOutcome {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            FloorOutcome::NotSet => f.pad("no floor"),
-            FloorOutcome::Met => f.pad("met"),
-            FloorOutcome::NeedsOutstanding(number) => {
-                f.pad(&format!("needs {number} requests at the server at all times"))
-            }
-            FloorOutcome::Overcommitted(thousandths) => {
-                f.pad(&format!("more than the storage can do, all floors held at {} %", thousandths / 10))
-            }
-            FloorOutcome::CeilingAbove => f.pad("a ceiling is in its way"),
-            FloorOutcome::LinkAbove => f.pad("the network is in its way"),
-            FloorOutcome::AwayFromServer => f.pad("too few of its requests are at the server at a time"),
-            FloorOutcome::Adjusting => f.pad("room is still being made"),
-            FloorOutcome::TakesAtBest(ns) => {
-                f.pad(&format!("its requests take {} with the others held back", Span::from_nanos(*ns)))
-            }
-            FloorOutcome::NotHelped => f.pad("holding the others back did not help"),
-        }
-    }
-}
-
 /// A count divided by a length; zero if the length is zero.
 fn per_second(count: u64, length: Span) -> f64 {
     if length == Span::ZERO { 0.0 } else { count as f64 / length.as_secs_f64() }

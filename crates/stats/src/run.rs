@@ -399,13 +399,20 @@ impl Run {
         self.events.iter().find(of_point).map(|event| event.name.as_str())
     }
 
+    /// Marks it as one that goes on, written by `process`.
+    pub fn goes_on(&mut self, process: String) {
+        self.identity.state = State::Running;
+        let (kind, name) = (Event::PROCESS.into(), process);
+        self.events.push(Event { point: None, actor: None, at: Span::ZERO, kind, name, number: None });
+    }
+
     /// The process that writes it, if it has not ended.
     pub fn process(&self) -> Option<&str> {
         self.events.iter().find(|event| event.kind == Event::PROCESS).map(|event| event.name.as_str())
     }
 
-    /// Whether the operations of an actor are transactions of a database. RanRead's are requests for
-    /// its pages.
+    /// Whether the operations of an actor are transactions of a database. RanRead's are requests
+    /// for its pages.
     pub fn has_transactions(&self, actor: u32) -> bool {
         let place = self.actors.get(actor as usize).and_then(|actor| self.places.get(actor.place? as usize));
         self.identity.has_transactions()

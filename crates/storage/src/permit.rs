@@ -131,8 +131,8 @@ impl Permit {
         }
     }
 
-    /// Permission for `/dev/null` or `/dev/zero` as if it had `size`; they keep nothing that could be
-    /// destroyed. `None` for every other path, and for removing one.
+    /// Permission for `/dev/null` or `/dev/zero` as if it had `size`; they keep nothing that could
+    /// be destroyed. `None` for every other path, and for removing one.
     pub fn endless(path: &Path, size: Bytes, intent: Intent<'_>) -> Option<Permit> {
         let is_one = !matches!(intent, Intent::Remove(_)) && disk::is_endless(path);
         let permit = || Permit { size, ..Permit::bare(&Place::Path(path.into()), PlaceKind::Endless, intent) };

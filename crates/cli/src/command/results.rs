@@ -44,8 +44,8 @@ enum What {
 
 /// Delete runs
 ///
-/// They are removed at once, with all of their figures. Numbers are never reused. A run that goes on
-/// is refused.
+/// They are removed at once, with all of their figures. Numbers are never reused. A run that goes
+/// on is refused.
 #[derive(clap::Args)]
 struct Delete {
     /// The runs
@@ -130,8 +130,8 @@ fn rounded(rate: f64) -> String {
     }
 }
 
-/// The processes of RanRead all do the same, so they are shown together. A run whose process is gone
-/// was cut short.
+/// The processes of RanRead all do the same, so they are shown together. A run whose process is
+/// gone was cut short.
 fn as_looked_at(mut run: Run) -> Run {
     if run.identity.state == State::Running && !run.process().is_some_and(process::is_there) {
         run.identity.state = State::CutShort;

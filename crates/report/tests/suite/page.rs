@@ -127,8 +127,8 @@ fn the_picture_of_two_phases() {
     assert_snapshot!(picture::render(&two_phases()));
 }
 
-/// The page of a run that goes on says so, and until when its figures are: here 4 s after its start.
-/// Labels are told; an imported run without a command has no seed.
+/// The page of a run that goes on says so, and until when its figures are: here 4 s after its
+/// start. Labels are told; an imported run without a command has no seed.
 #[test]
 fn a_run_that_goes_on_says_until_when_it_is_told() {
     let mut recording = two_phases();

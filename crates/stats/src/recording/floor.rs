@@ -1,7 +1,8 @@
-//! Keys and numbers for the outcome of a floor in the database and in CSV. They are part of both
-//! formats, like those in `held_by`.
+//! Keys, numbers and words for the outcome of a floor. Keys and numbers are part of the formats of
+//! the database and of CSV, like those in `held_by`.
 
 use super::FloorOutcome;
+use block::Span;
 use std::mem::discriminant;
 
 impl FloorOutcome {
@@ -19,6 +20,11 @@ impl FloorOutcome {
         FloorOutcome::LinkAbove,
         FloorOutcome::AwayFromServer,
     ];
+
+    /// Whether it was missed.
+    pub fn is_short(self) -> bool {
+        !matches!(self, FloorOutcome::NotSet | FloorOutcome::Met)
+    }
 
     /// Its place in [`FloorOutcome::ALL`].
     pub fn place(self) -> Option<usize> {
@@ -55,6 +61,29 @@ impl FloorOutcome {
             (plain, None) if plain.key().1.is_none() => plain,
             _ => return None,
         })
+    }
+}
+
+impl std::fmt::Display for FloorOutcome {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            FloorOutcome::NotSet => f.pad("no floor"),
+            FloorOutcome::Met => f.pad("met"),
+            FloorOutcome::NeedsOutstanding(number) => {
+                f.pad(&format!("needs {number} requests at the server at all times"))
+            }
+            FloorOutcome::Overcommitted(thousandths) => {
+                f.pad(&format!("more than the storage can do, all floors held at {} %", thousandths / 10))
+            }
+            FloorOutcome::CeilingAbove => f.pad("a ceiling is in its way"),
+            FloorOutcome::LinkAbove => f.pad("the network is in its way"),
+            FloorOutcome::AwayFromServer => f.pad("too few of its requests are at the server at a time"),
+            FloorOutcome::Adjusting => f.pad("room is still being made"),
+            FloorOutcome::TakesAtBest(ns) => {
+                f.pad(&format!("its requests take {} with the others held back", Span::from_nanos(*ns)))
+            }
+            FloorOutcome::NotHelped => f.pad("holding the others back did not help"),
+        }
     }
 }
 

@@ -1,5 +1,5 @@
-//! Keys for what held a workload back in the database and in CSV. They are part of both formats:
-//! unlike words for people they never change.
+//! Keys and words for what held a workload back. The keys are part of the formats of the database
+//! and of CSV, and never change.
 
 use super::HeldBy;
 
@@ -45,6 +45,27 @@ impl HeldBy {
     /// The cause with this key.
     pub fn from_key(wanted: &str) -> Option<HeldBy> {
         HeldBy::ALL.into_iter().find(|held_by| held_by.key() == wanted)
+    }
+}
+
+impl std::fmt::Display for HeldBy {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.pad(match self {
+            HeldBy::Nothing => "nothing",
+            HeldBy::CeilingIops => "ceiling (IOPS)",
+            HeldBy::CeilingThroughput => "ceiling (MB/s)",
+            HeldBy::SharedIops => "shared (IOPS)",
+            HeldBy::SharedThroughput => "shared (MB/s)",
+            HeldBy::Floors => "others' floors",
+            HeldBy::Disk => "the disk",
+            HeldBy::Cpu => "the CPU",
+            HeldBy::Depth => "its depth",
+            HeldBy::Pace => "its own pace",
+            HeldBy::Stalled => "server stalled",
+            HeldBy::Link => "the network",
+            HeldBy::Flow => "its connection",
+            HeldBy::Burst => "network burst",
+        })
     }
 }
 

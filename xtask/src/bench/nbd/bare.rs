@@ -1,6 +1,6 @@
-//! The least for an empty request at depth 1: one thread sends over a Unix socket and sleeps until
-//! another one has answered. The answering thread sleeps in its receive, or waits awake: it receives
-//! without blocking until there is a request. No server that does either can take less.
+//! The least for an empty request at depth 1: one thread sends over a Unix socket and sleeps
+//! until another one has answered. The answering thread sleeps in its receive, or waits awake: it
+//! receives without blocking until there is a request. No server that does either can take less.
 
 use crate::step::Watch;
 use anyhow::{Context as _, Result, anyhow};

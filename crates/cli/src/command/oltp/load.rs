@@ -274,13 +274,11 @@ impl<'a> Field<'a> {
         let open = self.database.run_begins(users)?;
         let (signal, database) = (StopSignal::default(), self.database.clone());
         let connect = |_, signal| database.connect(signal);
-        let first = self.zero.is_none();
-        let kept = first.then_some(&self.kept);
         let whole = self.pace.transactions.is_none().then(|| plan.warm_up + plan.window);
         self.live.begin(report::text::count(users as usize, "user", "users"), whole);
         let mut watch = Watch {
             stop: &self.stop,
-            kept,
+            kept: self.zero.is_none().then_some(&self.kept),
             columns,
             live: &mut self.live,
             users,
@@ -293,8 +291,8 @@ impl<'a> Field<'a> {
         }
         let played = play(&plan, &signal, &connect, &mut watch);
         watch.live.clear();
-        let (before, server) = (watch.before, watch.server.take().map(ServerWatch::end).unwrap_or_default());
-        let ServerSeen { seconds: server, stored } = server;
+        let before = watch.before;
+        let ServerSeen { seconds: server, stored } = watch.server.take().map(ServerWatch::end).unwrap_or_default();
         // Without a connection nothing was added.
         let added = played.as_ref().map(|PlayOutcome { ledger, .. }| (*ledger.whole(), ledger.unsure()));
         let (added, unsure) = added.unwrap_or_default();

@@ -42,7 +42,7 @@ impl Export {
         let database = open(memory)?;
         let numbers = self.runs.iter().map(|run| database.number_of(run)).collect::<Result<Vec<_>, _>>()?;
         if self.format == "xlsx" {
-            return written(output, self.workbook(&database, &numbers)?, count(numbers.len(), "run", "runs"));
+            return written(output, self.workbook(&database, &numbers)?, &count(numbers.len(), "run", "runs"));
         }
         let found = self.rows(&database, &numbers)?;
         let content = match self.format.as_str() {
@@ -52,7 +52,7 @@ impl Export {
             "parquet" => super::parquet::of(&found)?,
             _ => separated(&found, ',').into_bytes(),
         };
-        written(output, content, format!("{} rows", found.rows.len()))
+        written(output, content, &count(found.rows.len(), "row", "rows"))
     }
 
     /// The output file; `None` for standard output, which takes text only.
@@ -95,7 +95,7 @@ impl Export {
 }
 
 /// Writes the content and says how much it is.
-fn written(output: Option<Output<'_>>, content: Vec<u8>, how_much: String) -> Result<Answer> {
+fn written(output: Option<Output<'_>>, content: Vec<u8>, how_much: &str) -> Result<Answer> {
     match output {
         Some(output) => {
             output.write(content)?;

@@ -235,7 +235,7 @@ mod tests {
         let cell = Cell { ops: 1, ..Cell::new(0, 0, Class::ALL, end) }.with(Kind::Response, &times);
         let run = Run { cells: vec![cell], ..Run::default() };
         assert_eq!(heading(&run, 0, &Point { name: "run".into(), end, ..Point::default() }), "run, 3.00 ms");
-        let told = line(&run, &run.cells[0]);
+        let told = line(&run, &run.cells[0], Kind::Response);
         let told: Vec<&str> = told.split_whitespace().skip(3).take(3).collect();
         assert_eq!(told, ["0.00015"; 3]);
     }
