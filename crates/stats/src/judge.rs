@@ -11,7 +11,8 @@ mod held;
 mod hits;
 mod shared;
 
-use self::figure::{exact, in_points, percent, told};
+pub use self::figure::told;
+use self::figure::{exact, in_points, percent};
 use crate::criterion::{Criterion, Measured, Outcome, Verdict};
 use crate::recording::{
     BurstAllowed, Counts, HeldBy, Interval, LimitsInForce, ObjectRecord, Phase, Recording, WorkloadRecord,

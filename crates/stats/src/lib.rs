@@ -23,6 +23,7 @@ mod window;
 pub use criterion::{Criterion, Measured, Outcome, Rate, Verdict};
 pub use direction::{Direction, PerDirection};
 pub use histogram::{Histogram, Summary};
+pub use judge::told;
 pub use median::Median;
 pub use recording::{
     BurstAllowed, Counts, CycleRecord, FloorOutcome, HeldBy, Interval, LimitsInForce, Machine, ObjectRecord, Origin,

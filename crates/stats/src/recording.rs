@@ -226,6 +226,8 @@ pub struct Interval {
     pub length: Span,
     /// Completed operations.
     pub counts: Counts,
+    /// Flushes, which the counts leave out.
+    pub flushes: u64,
     /// Response times, from due to end; `None` without requests.
     pub response: Option<Times>,
     /// Device times from the server; without a server, service times from hand-over to end.

@@ -1,10 +1,10 @@
 //! Criteria with an absolute bound: a response time not to be exceeded, or a rate to be reached.
 
-use super::figure::{time_told, told};
+use super::figure::{exact, time_told, told};
 use super::{Answer, find_all, intervals, is_silent, measured, mostly_held_by_cpu, phase_named, stalled_for};
 use crate::SETTLE;
 use crate::criterion::{Measured, Outcome, Rate};
-use crate::recording::{HeldBy, Interval, Phase, Recording, Tally, WorkloadRecord};
+use crate::recording::{Counts, HeldBy, Interval, Phase, Recording, Tally, WorkloadRecord};
 use block::Span;
 
 /// Whether `percentile` percent of each workload's requests were answered within `at_most`.
@@ -18,10 +18,11 @@ pub(super) fn response(
 ) -> Answer {
     let (index, ran) = phase_named(recording, phase)?;
     let records = find_all(recording, workloads)?;
-    let found = records.iter().map(|record| at_percentile(record, index, phase, percentile));
+    let found = records.iter().map(|record| at_percentile(record, index, ran, percentile, at_most));
     let found = found.collect::<Result<Vec<_>, String>>()?;
     let worst = found.iter().max_by_key(|found| found.within).ok_or("no workload is named")?;
-    let because = worst.beside(at_most);
+    let settling = records.iter().find_map(|record| settled_late(record, ran, at_most));
+    let because = worst.beside(at_most) + &settling.unwrap_or_default();
     if worst.within <= at_most {
         return Ok((Outcome::Pass, because, worst.measured(at_most)));
     }
@@ -143,18 +144,31 @@ fn doubt(
 struct AtPercentile {
     name: String,
     percentile: f64,
-    /// [`Span::MAX`] if the request at the percentile was never sent.
+    /// [`Span::MAX`] if the request at the percentile was never sent, or not answered in time.
     within: Span,
     due: u64,
     never_sent: u64,
+    unanswered: Unanswered,
 }
 
-fn at_percentile(record: &WorkloadRecord, index: usize, phase: &str, percentile: f64) -> Result<AtPercentile, String> {
-    let name = &record.name;
-    let nothing = || format!("{name} did nothing in {phase}");
+fn at_percentile(
+    record: &WorkloadRecord,
+    index: usize,
+    ran: &Phase,
+    percentile: f64,
+    at_most: Span,
+) -> Result<AtPercentile, String> {
+    let (name, phase) = (&record.name, &ran.name);
+    let waiting = Unanswered::at_end(record, ran);
+    let nothing = || match waiting.requests {
+        0 => format!("{name} did nothing in {phase}"),
+        requests => format!("{requests} requests of {name} were outstanding in {phase}, and none was answered"),
+    };
     let tally = record.tallies.get(index).ok_or_else(nothing)?;
     let (ended, never_sent) = (tally.response.count(), tally.never_sent.unwrap_or(0));
-    let due = ended + never_sent;
+    // Those outstanding for less may still be answered in time.
+    let unanswered = if waiting.length > at_most { waiting } else { Unanswered::default() };
+    let due = ended + never_sent + unanswered.requests;
     if due == 0 {
         return Err(nothing());
     }
@@ -169,15 +183,22 @@ fn at_percentile(record: &WorkloadRecord, index: usize, phase: &str, percentile:
         true => tally.response.quantile(rank as f64 / ended as f64),
         false => Span::MAX,
     };
-    Ok(AtPercentile { name: name.clone(), percentile, within, due, never_sent })
+    Ok(AtPercentile { name: name.clone(), percentile, within, due, never_sent, unanswered })
 }
 
 impl AtPercentile {
     /// As text, with enough digits to tell it from the bound.
     fn beside(&self, bound: Span) -> String {
-        let AtPercentile { name, percentile, within, due, never_sent } = self;
+        let AtPercentile { name, percentile, within, due, never_sent, unanswered } = self;
+        let Unanswered { requests, length } = unanswered;
         match *within {
-            Span::MAX => format!("{name}: {never_sent} of {due} requests that were due were never sent"),
+            Span::MAX if *requests == 0 => {
+                format!("{name}: {never_sent} of {due} requests that were due were never sent")
+            }
+            Span::MAX => {
+                let unsent = if *never_sent > 0 { format!(", and {never_sent} never sent") } else { String::new() };
+                format!("{name}: {requests} of {due} requests were not answered for {length} or longer{unsent}")
+            }
             within => {
                 format!("slowest: {name}, {percentile} % of {due} requests within {}", time_told(within, bound))
             }
@@ -188,4 +209,53 @@ impl AtPercentile {
         let milliseconds = |span: Span| span.as_secs_f64() * 1e3;
         (self.within < Span::MAX).then(|| measured(milliseconds(self.within), milliseconds(bound), "ms")).flatten()
     }
+}
+
+/// Requests that were outstanding while storage answered none of their workload's.
+#[derive(Clone, Copy, Debug, Default)]
+struct Unanswered {
+    requests: u64,
+    /// For at least so long.
+    length: Span,
+}
+
+impl Unanswered {
+    /// Those at the end of a phase, by its last seconds and those before it.
+    ///
+    /// ```text
+    ///   answered ▕ 64 outstanding  ▕ none answered ▕ none answered ▕ end of the phase
+    ///                              └──────── length of all 64 ─────┘
+    /// ```
+    fn at_end(record: &WorkloadRecord, ran: &Phase) -> Unanswered {
+        let until = record.intervals.partition_point(|second| second.start < ran.end);
+        let seconds = &record.intervals[..until];
+        let is_unanswered =
+            |second: &&Interval| second.response.is_none() && second.flushes == 0 && second.counts == Counts::default();
+        let none = seconds.iter().rev().take_while(is_unanswered).count();
+        let Some(before) = (until - none).checked_sub(1).map(|last| &seconds[last]) else {
+            // Nothing was ever answered: what the first second left is as old as its end.
+            let Some(first) = seconds.first() else { return Unanswered::default() };
+            return Unanswered::since(first, ran.end);
+        };
+        Unanswered::since(before, ran.end)
+    }
+
+    fn since(second: &Interval, end: Span) -> Unanswered {
+        let length = end.saturating_sub(second.start + second.length);
+        Unanswered { requests: second.outstanding.unwrap_or(0).into(), length }
+    }
+}
+
+/// Says that requests took too long that were made before the phase and ended in its first second,
+/// which counts in neither phase.
+fn settled_late(record: &WorkloadRecord, ran: &Phase, at_most: Span) -> Option<String> {
+    let settling = intervals(record, ran).take_while(|second| second.start < ran.start + SETTLE);
+    let took = |second: &Interval| {
+        let longest = second.response.and_then(|times| times.max)?;
+        let passed = (second.start + second.length).saturating_sub(ran.start);
+        (longest > at_most.max(passed)).then_some(longest)
+    };
+    let (longest, phase) = (settling.filter_map(took).max()?, &ran.name);
+    (ran.length() > SETTLE)
+        .then(|| format!("; requests from before {phase} took up to {}, which counts in no phase", exact(longest)))
 }

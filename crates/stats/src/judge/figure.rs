@@ -8,7 +8,7 @@ const DECIMALS_MOST: usize = 9;
 
 /// A figure with `decimals` decimals, or as many more as are needed to show on which side of each
 /// bound it is.
-pub(super) fn told(value: f64, bounds: &[f64], decimals: usize) -> String {
+pub fn told(value: f64, bounds: &[f64], decimals: usize) -> String {
     let shown = |decimals: usize| format!("{value:.decimals$}");
     let is_true = |text: &String| {
         let side = |value: f64| bounds.iter().map(|bound| value.total_cmp(bound)).collect::<Vec<_>>();

@@ -3,6 +3,7 @@
 mod floor;
 mod held;
 mod shared;
+mod unanswered;
 
 use super::*;
 use crate::{Counts, Rate, Scale, Tally};

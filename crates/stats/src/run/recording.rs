@@ -92,6 +92,7 @@ impl Run {
         let of_actor = self.series.iter().filter(|series| series.actor == actor && series.class.is_part());
         let parts: Vec<(&Class, Vec<Slice>)> =
             of_actor.map(|series| (&series.class, aligned(since(&series.slices, from), whole))).collect();
+        let flushes = self.series(actor, &Class::FLUSH).map(|series| aligned(since(&series.slices, from), whole));
         let rows = self.gates.iter().find(|gate| gate.actor == actor).map_or(&[][..], |gate| &gate.rows);
         let interval = |(index, slice): (usize, &Slice)| {
             let parts = parts.iter().map(|(class, slices)| (*class, slices[index].ops, slices[index].bytes));
@@ -101,6 +102,7 @@ impl Run {
                 start: slice.start,
                 length: slice.length,
                 counts: counts(parts, slice.failed),
+                flushes: flushes.as_ref().map_or(0, |slices| slices[index].ops),
                 response: slice.response,
                 service: slice.service,
                 outstanding: slice.outstanding,
