@@ -10,11 +10,11 @@ use stats::{Counts, DispatchTrace, FloorOutcome, HeldBy, Histogram, Waits};
 pub struct AccountRow {
     /// Completed requests.
     pub counts: Counts,
-    /// Time in the gate.
+    /// Time in the gate, without flushes, as of all other times of requests.
     pub queued: Histogram,
-    /// Time in the device.
+    /// Time in the device, without flushes.
     pub device: Histogram,
-    /// Waiting time by cause, summed over all requests.
+    /// Waiting time by cause, summed over all requests but flushes.
     waited: Waits,
     /// Dispatches to the device.
     pub trace: DispatchTrace,
@@ -29,6 +29,7 @@ impl AccountRow {
             return;
         }
         match completion.kind {
+            OpKind::Flush => return,
             OpKind::Read => (counts.reads, counts.read_bytes) = (counts.reads + 1, counts.read_bytes + completion.len),
             OpKind::Write => {
                 (counts.writes, counts.write_bytes) = (counts.writes + 1, counts.write_bytes + completion.len);
@@ -168,6 +169,21 @@ mod tests {
         accounts.completed(&completion);
         let taken = accounts.take();
         assert_eq!((taken.len(), taken[0].0, taken[0].1.counts.reads), (1, ObjectId(3), 1));
+    }
+
+    /// Clients' response times are those of requests without flushes, so the times within are, too.
+    #[test]
+    fn flushes_are_in_no_times() {
+        let end = |op, service| {
+            let (tag, object, due) = (0, ObjectId(3), block::Time::ZERO);
+            let request = block::Request { tag, object, at: 0, len: 4096, op, fua: false, due };
+            Completion { service: Span::from_millis(service), ..Completion::of(&request, due, Ok(())) }
+        };
+        let mut row = AccountRow::default();
+        row.completed(&end(block::Op::Read, 2));
+        row.completed(&end(block::Op::Flush, 40));
+        let times = [row.device.mean(), row.waits().device];
+        assert_eq!((row.device.count(), row.queued.count(), times), (1, 1, [Span::from_millis(2); 2]));
     }
 
     /// A ceiling of which a twentieth of the time was lost was not reached, and that is the
