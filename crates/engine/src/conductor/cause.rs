@@ -78,8 +78,13 @@ impl Known<'_> {
         }
     }
 
-    /// Whether it made all the requests that its plan lets it make in so long a time.
+    /// Whether it made all the requests that its plan lets it make in so long a time. One that is
+    /// behind its schedule asks for more than its rate.
     fn keeps_pace(&self, ops: u64) -> bool {
+        let punctuality = &self.seen.tape.punctuality;
+        if punctuality.held > 0 && punctuality.never_sent > 0 {
+            return false;
+        }
         let most = match self.spec.arrival {
             Arrival::Open { rate, .. } => Some(rate.0 as f64),
             Arrival::Closed { .. } => self.spec.pace.map(|pace| pace.0 as f64 * f64::from(self.spec.connections)),
@@ -124,6 +129,13 @@ mod tests {
         WorkloadSecond { tape, outstanding, ..WorkloadSecond::default() }
     }
 
+    /// Times in a device that is twelve times as slow as it is idle.
+    fn slow() -> stats::Histogram {
+        let mut times = stats::Histogram::new();
+        times.record(Span::from_millis(12));
+        times
+    }
+
     fn spec_of(arrival: Arrival) -> Spec {
         Spec {
             pattern: workload::Pattern::Random,
@@ -157,6 +169,17 @@ mod tests {
         let mut capped = seen(180, 0);
         capped.tape.punctuality.held = 1;
         assert_eq!(held(&open, &capped, None, false), HeldBy::Depth, "the most that may be outstanding");
+    }
+
+    /// Of a rate of 200, 230 ended in this second, as it was still behind by as many at its end.
+    #[test]
+    fn who_is_behind_its_schedule_is_not_held_by_it() {
+        let spec = spec_of(OPEN);
+        let object = ObjectSecond { device: slow(), ..ObjectSecond::default() };
+        let mut behind = seen(230, 256);
+        assert_eq!(held(&spec, &behind, Some(&object), false), HeldBy::Pace, "it caught up");
+        (behind.tape.punctuality.held, behind.tape.punctuality.never_sent) = (230, 230);
+        assert_eq!(held(&spec, &behind, Some(&object), false), HeldBy::Disk);
     }
 
     /// A client that keeps 8 requests outstanding is not advised to keep 8, but it is to keep 9.
