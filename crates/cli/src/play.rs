@@ -172,7 +172,7 @@ pub fn on_real_storage(
         notes: places.mounts(&plan),
         ..begun(&plan, started, false, options)
     };
-    let course = Course { places: places.loaded(&plan), commands, idle };
+    let course = Course { places: places.loaded(&plan), commands, idle, asked: Vec::new() };
     let options = &options.loading(pool.into_iter().chain(places.paths()));
     let result = play(&plan, course, run, &mut stage, stop, options);
     drop(stage);
@@ -207,7 +207,6 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
     let run = Run {
         machine: machine::look(None, "virtual time"),
         scale: (factor != 1.0).then_some(Scale { factor, published_iops: published, measured_iops: None }),
-        notes: beyond::loads(&plan)?,
         ..begun(&plan, started, true, options)
     };
     // It is over too soon for a live view.
@@ -216,7 +215,8 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
     if stop.is_asked() {
         bail!("stopped before the first phase; nothing was measured");
     }
-    let course = Course { places: Places::default().loaded(&plan), commands, idle };
+    let asked = beyond::asked(&plan)?;
+    let course = Course { places: Places::default().loaded(&plan), commands, idle, asked };
     play(&plan, course, run, &mut stage, stop, &options)
 }
 
@@ -272,6 +272,8 @@ struct Course {
     commands: Vec<Vec<String>>,
     /// The latency of the idle device.
     idle: Span,
+    /// What each phase asks of a simulated device.
+    asked: Vec<beyond::Asked>,
 }
 
 /// Plays the phases, judges, prints and keeps the result.
@@ -299,8 +301,9 @@ fn play(
     }
     run.host.clone_from(kept.host());
     let recording = memory::by_minutes(&mut run).unwrap_or_else(|| run.recording());
+    run.notes.extend(beyond::notes(plan, &course.asked, &recording));
     run.verdicts = plan.criteria.iter().map(|criterion| criterion.judge(&recording)).collect();
-    let recording = Recording { verdicts: run.verdicts.clone(), ..recording };
+    let recording = Recording { verdicts: run.verdicts.clone(), notes: run.notes.clone(), ..recording };
     terminal::print(&format!("\n{}", report::table::render(&recording, paint(Stream::Out))));
     let files = keep(run, &recording, kept, options)?;
     terminal::line(&format!("\n{}", files.join("\n")));
