@@ -120,6 +120,8 @@ pub struct Sized {
     pub why_no_silo: Option<String>,
     /// Year by year, from now on.
     pub years: Vec<Year>,
+    /// Whether there is no second controller that could be left: one has a single core.
+    pub single: bool,
     /// Whether means do not decide: it is judged by what was played alone.
     pub by_play: bool,
     /// A write cycle with all instances on one array, if it was played.
@@ -246,6 +248,11 @@ fn one_down(array: &Array) -> Array {
     Array { stages: array.stages.iter().map(half).collect(), media: array.media.clone() }
 }
 
+/// Whether a controller has a single core, which cannot be halved.
+fn is_single(array: &Array) -> bool {
+    array.stages.iter().any(|stage| matches!(stage, ArrayStage::Controller(controller) if controller.cores < 2))
+}
+
 /// Utilisation as a percentage.
 fn percent(used: f64) -> String {
     format!("{} %", whole_percent(used))
@@ -271,12 +278,28 @@ fn seconds(cycle: f64) -> String {
     if cycle < 1000.0 { format!("{cycle:.1}") } else { ">999".into() }
 }
 
+/// The same with as many digits as show on which side of its bound it is.
+fn seconds_beside(cycle: f64, longest: f64) -> String {
+    if cycle < 1000.0 { stats::told(cycle, &[longest], 1) } else { seconds(cycle) }
+}
+
+/// The percentage without its sign, with as many digits as show on which side of its bound it is.
+fn whole_percent_beside(used: f64, most: f64) -> String {
+    if used < 9.995 { stats::told(100.0 * used, &[100.0 * most], 0) } else { whole_percent(used) }
+}
+
 /// Which limit a standing exceeds; if both, the one that is exhausted first.
 fn beyond(standing: &Standing, most: f64, when: &str, need: &Need) -> Option<String> {
     let (resource, used) = standing.fullest();
     let [cycle, longest] = [standing.cycle, need.constants.cycle_limit().as_secs_f64()];
-    let full = (used > most).then(|| format!("{resource} {} used{when}, at most {:.0} %", percent(used), 100.0 * most));
-    let late = (cycle > longest).then(|| format!("a burst takes {} s{when}, at most {longest:.0} s", seconds(cycle)));
+    let full = (used > most).then(|| {
+        let (percent, most) = (whole_percent_beside(used, most), 100.0 * most);
+        format!("{resource} {percent} % used{when}, at most {most:.0} %")
+    });
+    let late = (cycle > longest).then(|| {
+        let seconds = seconds_beside(cycle, longest);
+        format!("a burst takes {seconds} s{when}, at most {longest:.0} s")
+    });
     if standing.limit == WRITE_CYCLE { late.or(full) } else { full.or(late) }
 }
 
@@ -317,6 +340,7 @@ fn sized(need: &Need, candidate: &Candidate) -> Sized {
         price: candidate.price,
         media: array.media_count(),
         cores: cores(array),
+        single: is_single(array),
         why_not: why_not(&all, &all_down, need),
         why_no_silo: why_not(&silo, &silo_down, need),
         all,

@@ -1,5 +1,6 @@
 //! The result of sizing, as text and as a page.
 
+use super::played::ENDLESS;
 use super::{
     Need, Played, Sized, Standing, WRITE_CYCLE, Year, choice, milliseconds_of, money, percent, seconds, silo_choice,
     whole_percent,
@@ -53,14 +54,17 @@ fn chosen(need: &Need, one: &Sized) -> Vec<String> {
         lines.push(format!("{} carries it{cost}, as played; means do not say how much more.", one.name));
     } else {
         lines.push(format!(
-            "{} carries it{cost}. By means, what is used up first is: {}, at {} IOPS, {} what is asked; with one of two \
-             controllers: {}, at {} IOPS.",
+            "{} carries it{cost}. By means, what is used up first is: {}, at {} IOPS, {} what is asked; {}.",
             one.name,
             one.all.limit,
             at(one.all.full_at),
             times(one.all.full_at / whole),
-            one.one_down.limit,
-            at(one.one_down.full_at),
+            match one.single {
+                true => "with one core it has no second controller".into(),
+                false => {
+                    format!("with one of two controllers: {}, at {} IOPS", one.one_down.limit, at(one.one_down.full_at))
+                }
+            },
         ));
     }
     let longest = need.constants.cycle_limit().as_secs_f64();
@@ -82,7 +86,7 @@ fn times(of: f64) -> String {
     match of {
         of if !of.is_finite() => "any number of times".into(),
         of if of >= 100.0 => format!("{} times", thousands(of as u64)),
-        of => format!("{of:.1} times"),
+        of => format!("{} times", stats::told(of, &[1.0], 1)),
     }
 }
 
@@ -124,7 +128,8 @@ fn silos(need: &Need, sized: &[Sized]) -> String {
 /// not come to its small writes has none of these.
 fn as_text(played: &Played) -> [String; 3] {
     let write = if played.write > 0.0 { milliseconds_of(played.write) } else { "–".into() };
-    [played.burst.map_or("–".into(), seconds), milliseconds_of(played.read), write]
+    let read = if played.read < ENDLESS { milliseconds_of(played.read) } else { "–".into() };
+    [played.burst.map_or("–".into(), seconds), read, write]
 }
 
 /// The remarks on an array: what was played, and why it does not carry the load.
@@ -139,16 +144,15 @@ fn remarks(one: &Sized) -> Vec<String> {
 /// The cells of an array behind its name; what means do not decide has none of theirs.
 fn cells(one: &Sized) -> [String; 7] {
     if one.by_play {
-        let judged = if one.played.is_some() { "played" } else { "–" };
-        return [judged, "–", "–", "–", "–", "–", "–"].map(String::from);
+        return ["–"; 7].map(String::from);
     }
     [
         one.all.limit.clone(),
         percent(one.all.limit_used),
         at(one.all.full_at),
-        percent(one.one_down.limit_used),
-        milliseconds(one.all.response()[0]),
-        milliseconds(one.all.response()[1]),
+        if one.single { "–".into() } else { percent(one.one_down.limit_used) },
+        milliseconds(&one.all, 0),
+        milliseconds(&one.all, 1),
         burst(&one.all),
     ]
 }
@@ -190,19 +194,32 @@ pub fn size_text(need: &Need, sized: &[Sized]) -> String {
     }
     if need.growth > 0.0 && by_year(sized).next().is_some() {
         out += "\nby year: percent used of what is used up first, and with one controller of two\n";
-        for one in by_year(sized) {
-            // Six years of ten columns each beside the name.
-            for (block, years) in one.years.chunks(6).enumerate() {
-                let name = if block == 0 { fit(&one.name, NAME) } else { String::new() };
-                let year =
-                    |year: &Year| format!(" {:>4}/{:<4}", whole_percent(year.used), whole_percent(year.one_down));
-                let line = format!("{name:<NAME$}{}", years.iter().map(year).collect::<String>());
-                out += &format!("{}\n", line.trim_end());
-            }
-        }
+        out += &year_rows(need, sized);
     }
     if let Some(floor) = floor(need) {
         out += &format!("\nfloor     {floor}\n");
+    }
+    out
+}
+
+/// The rows by year under their years, of which six fit beside the name.
+fn year_rows(need: &Need, sized: &[Sized]) -> String {
+    const ABREAST: usize = 6;
+    let mut out = String::new();
+    let mut line = |name: &str, cells: String| {
+        out += &format!("{}\n", format!("{:<NAME$}{cells}", fit(name, NAME)).trim_end());
+    };
+    for from in (0..=need.years as usize).step_by(ABREAST) {
+        let label = |number: usize| if number == 0 { "now".into() } else { format!("year {number}") };
+        let until = (from + ABREAST).min(need.years as usize + 1);
+        line("array", (from..until).map(|number| format!(" {:^9}", label(number))).collect());
+        for one in by_year(sized) {
+            let cell = |year: &Year| {
+                let [used, down] = year_cells(one, year);
+                format!(" {used:>4}/{down:<4}")
+            };
+            line(&one.name, one.years[from..until].iter().map(cell).collect());
+        }
     }
     out
 }
@@ -212,8 +229,9 @@ fn by_year(sized: &[Sized]) -> impl Iterator<Item = &Sized> {
     sized.iter().filter(|one| one.why_not.is_none() && !one.by_play)
 }
 
-fn year(year: &Year) -> String {
-    format!("{}/{}", whole_percent(year.used), whole_percent(year.one_down))
+/// Percent used in a year, with both controllers and with one of two.
+fn year_cells(one: &Sized, year: &Year) -> [String; 2] {
+    [whole_percent(year.used), if one.single { "–".into() } else { whole_percent(year.one_down) }]
 }
 
 /// Time of a burst; if a resource is overloaded, no burst ends.
@@ -226,9 +244,11 @@ fn at(iops: f64) -> String {
     if iops.is_finite() { thousands(iops as u64) } else { "any".into() }
 }
 
-fn milliseconds(seconds: f64) -> String {
-    // Beyond capacity the wait grows without bound.
-    if seconds >= 1.0 { "–".into() } else { format!("{:.2}", 1e3 * seconds) }
+/// Mean time of a read (0) or small write (1); beyond the capacity of a resource the wait grows
+/// without bound.
+fn milliseconds(standing: &Standing, flow: usize) -> String {
+    let seconds = standing.response()[flow];
+    if standing.fullest().1 > 1.0 || seconds >= ENDLESS { "–".into() } else { format!("{:.2}", 1e3 * seconds) }
 }
 
 /// The page; the caller adds facts and version.
@@ -343,7 +363,7 @@ fn years(need: &Need, sized: &[Sized]) -> Option<Tables> {
     let rows: Vec<TableRow> = by_year(sized)
         .map(|one| TableRow {
             name: one.name.clone(),
-            cells: one.years.iter().map(|of| year(of).into()).collect(),
+            cells: one.years.iter().map(|year| year_cells(one, year).join("/").into()).collect(),
             ..TableRow::default()
         })
         .collect();
@@ -351,7 +371,11 @@ fn years(need: &Need, sized: &[Sized]) -> Option<Tables> {
         heading: "By year".into(),
         lead: "Percent used of what is used up first, and with one controller of two, by means.".into(),
         tables: vec![Table {
-            columns: std::iter::once("array".into()).chain((0..=need.years).map(|year| year.to_string())).collect(),
+            columns: ["array", "now"]
+                .map(String::from)
+                .into_iter()
+                .chain((1..=need.years).map(|year| format!("year {year}")))
+                .collect(),
             groups: vec![Group { rows, ..Group::default() }],
             ..Table::default()
         }],

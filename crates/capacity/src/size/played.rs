@@ -13,7 +13,7 @@
 //! Arrays of disks, and logs that write in place, do more than is computed (decision 0602). They
 //! are judged by play alone, unless a single read on the idle array already takes too long.
 
-use super::{Candidate, Need, Sized, choice, flows, milliseconds_of, one_down, seconds, silo_choice};
+use super::{Candidate, Need, Sized, choice, flows, milliseconds_of, one_down, seconds_beside, silo_choice};
 use array::{Array, ArrayStage, Model};
 use block::Bytes;
 
@@ -43,6 +43,9 @@ pub struct Play {
     /// Cycles to play.
     pub cycles: u32,
 }
+
+/// Seconds from which on a mean response time says only that a queue grows.
+pub(super) const ENDLESS: f64 = 1.0;
 
 /// Cycles of an array that is judged by play alone: what a log keeps for later must go down within
 /// a cycle, or the next one takes longer.
@@ -82,12 +85,13 @@ pub(super) fn settled(array: &Array, need: &Need) -> Array {
 pub(super) fn beyond_as_played(played: &Played, need: &Need) -> Option<String> {
     let longest = need.constants.cycle_limit().as_secs_f64();
     let slow = |took: f64, most: f64, what: &str| {
-        let times = [took, most].map(milliseconds_of);
+        let times =
+            [if took < ENDLESS { milliseconds_of(took) } else { "more than 1000".into() }, milliseconds_of(most)];
         (took > most).then(|| format!("as played, a {what} takes {} ms, at most {} ms", times[0], times[1]))
     };
     let late = match played.burst {
         None => Some(format!("more than {:.0}", need.constants.cycle.as_secs_f64())),
-        Some(burst) => (burst > longest).then(|| seconds(burst)),
+        Some(burst) => (burst > longest).then(|| seconds_beside(burst, longest)),
     };
     late.map(|took| format!("as played, a burst takes {took} s, at most {longest:.0} s"))
         .or_else(|| slow(played.read, need.response[0], "read"))

@@ -102,6 +102,34 @@ fn what_is_told_is_what_gives_out_first() {
     assert_eq!(both("controller").as_deref(), Some("controller 102 % used, at most 100 %"));
 }
 
+/// A limit that is broken by little is told with the digits that show it.
+#[test]
+fn what_is_just_beyond_is_seen_beyond() {
+    assert_eq!([seconds_beside(45.02, 45.0), seconds_beside(47.04, 45.0)], ["45.02", "47.0"]);
+    assert_eq!([whole_percent_beside(1.0004, 1.0), whole_percent_beside(1.02, 1.0)], ["100.04", "102"]);
+    let array = candidate("cores", 4);
+    let full_at = size(&need(1000.0, 1), std::slice::from_ref(&array))[0].all.full_at;
+    let need = Need { most: 1.0, growth: 0.0, ..need(0.99 * full_at / 1.0, 1) };
+    let text = size_text(&need, &size(&need, &[array]));
+    assert!(!text.contains("1.0 times"), "{text}");
+}
+
+/// One core is one controller: nothing is left without it. Reads wait without end where a resource
+/// is beyond its capacity.
+#[test]
+fn a_single_core_is_no_pair_of_controllers() {
+    let single = candidate("single", 1);
+    let need = Need { growth: 0.1, most: 1.0, ..need(2000.0, 1) };
+    let sized = size(&need, std::slice::from_ref(&single));
+    let text = size_text(&need, &sized);
+    let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(text.contains("with one core it has no second controller."), "{text}");
+    assert!(text.contains("array now year 1 year 2 year 3 single 24/– 27/–"), "{text}");
+    let much = Need { iops: 20_000.0, ..need };
+    let text = size_text(&much, &size(&much, &[single]));
+    assert!(text.lines().any(|line| line.starts_with("single") && line.matches(" –").count() == 4), "{text}");
+}
+
 #[test]
 fn years_beyond_the_scale_say_so() {
     let need = Need { growth: 9.0, ..need(10_000.0, 1) };
@@ -197,6 +225,9 @@ fn what_does_not_hold_as_played_is_not_chosen() {
     let page = size_page(&need, &sized).render();
     assert!(page.contains("As played") && page.contains(">5.00</td>"), "both arrays have a row of their own");
     // Bursts that do not end, or too late.
+    let (sized, _) = by_play(&need, &all[..1], |_| Played { read: 37.8, burst: None, ..HOLDS });
+    let text = size_text(&need, &sized);
+    assert!(text.contains("  played: burst – s, read – ms, write 0.10 ms\n"), "{text}");
     for (burst, why) in [(None, "more than 80 s"), (Some(50.0), "50.0 s")] {
         let (sized, _) = by_play(&need, &all[..1], |_| Played { burst, ..HOLDS });
         assert_eq!(sized[0].why_not, Some(format!("as played, a burst takes {why}, at most 45 s")));
