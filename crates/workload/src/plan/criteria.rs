@@ -36,12 +36,12 @@ pub(super) fn read(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
 
 fn ceiling_held(table: &Table<'_>, _: &Names<'_>) -> Option<Criterion> {
     table.only(&["kind", "tolerance"]);
-    Some(Criterion::CeilingHeld { tolerance: tolerance(table)? })
+    Some(Criterion::CeilingHeld { tolerance: tolerance(table, CEILING)? })
 }
 
 fn shared_sum(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
     table.only(&["kind", "phase", "tolerance"]);
-    let (phase, tolerance) = (phase(table, "phase", names), tolerance(table));
+    let (phase, tolerance) = (phase(table, "phase", names), tolerance(table, CEILING));
     Some(Criterion::SharedSum { phase: phase?, tolerance: tolerance? })
 }
 
@@ -83,7 +83,8 @@ fn rate_reached(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
 
 fn rate_is(table: &Table<'_>, names: &Names<'_>) -> Option<Criterion> {
     table.only(&["kind", "workloads", "phase", "iops", "bytes", "tolerance"]);
-    let (rated, tolerance) = (rated(table, names), tolerance(table));
+    let (rated, tolerance) =
+        (rated(table, names), tolerance(table, "say how far from the rate it may be, 0.01 for 1 %"));
     let (workloads, phase, rate) = rated?;
     Some(Criterion::RateIs { workloads, phase, rate, tolerance: tolerance? })
 }
@@ -152,8 +153,11 @@ fn compared(table: &Table<'_>, names: &Names<'_>, more: &[&str]) -> Option<Compa
     Some(compared)
 }
 
-fn tolerance(table: &Table<'_>) -> Option<f64> {
-    table.missing("tolerance", "say how much of the ceiling it may miss, 0.01 for 1 %");
+/// What a tolerance of a ceiling is.
+const CEILING: &str = "say how much of the ceiling it may miss, 0.01 for 1 %";
+
+fn tolerance(table: &Table<'_>, advice: &'static str) -> Option<f64> {
+    table.missing("tolerance", advice);
     table.number("tolerance", 0.0, 1.0, "0.01 means 1 %")
 }
 

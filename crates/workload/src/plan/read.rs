@@ -26,8 +26,45 @@ const SYNTAX_MAX: usize = 3;
 pub(super) fn read(text: &str, file: &str) -> Result<Plan, PlanErrors> {
     let report = Report::new(text, file);
     let Some(document) = document(text, &report) else { return Err(report.into_errors()) };
-    let plan = Sections { root: Table::root(&report, document.get_ref()) }.plan(text, file);
+    let root = Table::root(&report, document.get_ref());
+    if is_of_another_kind(&root) {
+        return Err(report.into_errors());
+    }
+    let plan = Sections { root }.plan(text, file);
     if report.is_clean() { Ok(plan) } else { Err(report.into_errors()) }
+}
+
+/// The keys of a plan.
+const KEYS: [&str; 11] = [
+    "title",
+    "about",
+    "seed",
+    "phase_seconds",
+    "scale",
+    "server",
+    "volume",
+    "workload",
+    "phase",
+    "criterion",
+    "device",
+];
+
+/// Whether a key is almost the table by which plans of another kind are known. Only that is noted: as
+/// a plan of phases, all else in it would be wrong, too.
+fn is_of_another_kind(root: &Table<'_>) -> bool {
+    const TABLES: [(&str, &str); 2] = [("database", "[database]"), ("host", "[[host]]")];
+    let unknown = root.keys().filter(|key| !KEYS.contains(&key.value));
+    let meant = unknown.filter_map(|key| {
+        let known = KEYS.into_iter().chain(TABLES.map(|(table, _)| table));
+        let near = nearest::to(key.value, known)?;
+        Some((key, TABLES.iter().find(|(table, _)| *table == near)?.1))
+    });
+    let meant: Vec<_> = meant.collect();
+    for (key, header) in &meant {
+        let advice = format!("did you mean {header}?");
+        root.note(key.line, Problem::UnknownKey { key: root.full(key.value), table: root.called(), advice });
+    }
+    !meant.is_empty()
 }
 
 /// Parses the text as TOML; `None` if it failed, after reporting why.
@@ -65,20 +102,7 @@ impl Sections<'_> {
     /// The whole plan; not usable if mistakes were reported.
     fn plan(&self, text: &str, file: &str) -> Plan {
         let root = &self.root;
-        let known = [
-            "title",
-            "about",
-            "seed",
-            "phase_seconds",
-            "scale",
-            "server",
-            "volume",
-            "workload",
-            "phase",
-            "criterion",
-            "device",
-        ];
-        root.only(&known);
+        root.only(&KEYS);
         root.missing("title", "say in a few words what the experiment is called");
         let seed = root.whole("seed").unwrap_or(1);
         let (svm, settings) = server::read(root);

@@ -149,11 +149,14 @@ impl<'t> Table<'t> {
     /// Non-empty text on one line.
     pub(super) fn text(&self, key: &str) -> Option<Found<&'t str>> {
         let found = self.raw(key)?;
-        let text = found.value.as_str().filter(|text| is_one_line(text));
-        if text.is_none() {
-            self.wrong_value(key, found, "text on one line, not empty", "put it in quotes");
-        }
-        text.map(|value| Found { value, line: found.line })
+        let (rule, advice) = match found.value.as_str() {
+            Some(text) if is_one_line(text) => return Some(Found { value: text, line: found.line }),
+            Some(text) if text.trim().is_empty() => ("not empty", "write it between the quotes, or leave the key out"),
+            Some(_) => ("text on one line, without control characters", "leave them out"),
+            None => ("text on one line, not empty", "put it in quotes"),
+        };
+        self.wrong_value(key, found, rule, advice);
+        None
     }
 
     /// A name: text of letters, digits, `_`, `-` and `.`, so that it can be used in paths and
@@ -184,7 +187,8 @@ impl<'t> Table<'t> {
         let known: Vec<_> = words.iter().map(|&(word, _)| word).collect();
         let choice = words.iter().find(|(word, _)| *word == found.value).map(|&(_, choice)| choice);
         if choice.is_none() {
-            self.wrong(key, known.join(" or "), advice::advice(found.value, &known));
+            let meant = advice::meant(found.value, &known).unwrap_or_else(|| "choose one of them".into());
+            self.wrong(key, known.join(" or "), meant);
         }
         choice
     }

@@ -248,12 +248,17 @@ fn names_are_plain_and_different() {
         (
             "title = \"Two hosts\"",
             "title = \"two\\nlines\"",
-            "p.toml:1: title: must be text on one line, not empty, got \"two\\nlines\"; put it in quotes",
+            "p.toml:1: title: must be text on one line, without control characters, got \"two\\nlines\"; leave them out",
         ),
         (
             "title = \"Two hosts\"",
             "title = 2",
             "p.toml:1: title: must be text on one line, not empty, got 2; put it in quotes",
+        ),
+        (
+            "name = \"server1\"",
+            "name = \"server1\"\nhost = \"\"",
+            "p.toml:17: host: must be not empty, got \"\"; write it between the quotes, or leave the key out",
         ),
     ]);
     let told = told("name = \"server2\"", "name = \"server1\"");
@@ -348,7 +353,7 @@ fn words_that_are_no_choice() {
         (
             "rate = 5000",
             "rate = 5000\nspacing = \"bursty\"",
-            "p.toml:24: spacing: must be uniform or poisson, got \"bursty\"; known here: uniform, poisson",
+            "p.toml:24: spacing: must be uniform or poisson, got \"bursty\"; choose one of them",
         ),
         (
             "kind = \"starved\"",
@@ -360,8 +365,7 @@ fn words_that_are_no_choice() {
         (
             "kind = \"parallel-servers\"",
             "kind = \"tape\"",
-            "p.toml:38: kind: must be parallel-servers or disk or flash or cloud-volume or host or array, got \"tape\"; known here: parallel-servers, \
-             disk, flash, cloud-volume, host, array",
+            "p.toml:38: kind: must be parallel-servers or disk or flash or cloud-volume or host or array, got \"tape\"; choose one of them",
         ),
     ]);
 }
@@ -406,4 +410,18 @@ fn all_mistakes_are_told_at_once_in_the_files_order() {
 fn a_mistake_in_a_load_is_told_once_and_not_in_each_phase_after_it() {
     let expected = "p.toml:19: depth: must be from 1 to 65536, got 0; it counts requests in flight on each connection";
     assert_eq!(told("depth = 256", "depth = 0"), [expected]);
+}
+
+/// A plan of a database or of hosts whose own table is mistyped is told in one line, not by all
+/// that a plan of phases has not.
+#[test]
+fn a_mistyped_kind_of_plan_is_told_alone() {
+    for (header, says) in [
+        ("[databse]\nvolume = \"db\"", "p.toml:2: databse: no such key in the plan; did you mean [database]?"),
+        ("[[hst]]\nname = \"a\"", "p.toml:2: hst: no such key in the plan; did you mean [[host]]?"),
+    ] {
+        let text = format!("title = \"t\"\n{header}\n[[arm]]\nname = \"alone\"\n");
+        let errors = Plan::read(&text, "p.toml").expect_err("it is no plan of phases");
+        assert_eq!(errors.to_string(), says);
+    }
 }

@@ -5,7 +5,7 @@ use crate::memory::Memory;
 use anyhow::{Result, anyhow, bail};
 use capacity::{CalibrationPoint, LeftOut, calibration_apart, calibration_points};
 use stats::run::{Run, Setting, Value};
-use workload::plan::Plan;
+use workload::plan::{DatabasePlan, HostsPlan, Plan};
 use workload::{Arrival, Pattern, Spec};
 
 /// Points and their source.
@@ -99,7 +99,14 @@ fn listed(numbers: &[i64]) -> String {
 
 /// Adds the number of requests in flight to a plan's run: the plan has it, by phase and workload.
 fn say_load(run: &mut Run, number: i64) -> Result<()> {
-    let plan = Plan::read(&run.identity.text, &format!("run {number}")).map_err(|errors| anyhow!("{errors}"))?;
+    let text = &run.identity.text;
+    if DatabasePlan::is_meant(text) || HostsPlan::is_meant(text) {
+        bail!(
+            "run {number}: is of a plan of a database or of hosts, which do not load storage in closed loops; name runs \
+               of plans with phases or of fio"
+        );
+    }
+    let plan = Plan::read(text, &format!("run {number}")).map_err(|errors| anyhow!("{errors}"))?;
     if plan.phases.len() != run.points.len() || plan.workloads.len() != run.actors.len() {
         bail!("run {number}: has other phases or workloads than its plan says; name runs of simpler plans or of fio");
     }
