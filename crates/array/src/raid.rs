@@ -8,11 +8,12 @@
 //! | 6, DP | read data and both parities, then write all: 6 | n writes, no read |
 //!
 //! A write of part of a stripe reads whichever is less: the old data and parity that it replaces
-//! (read, modify, write), or the rest of the stripe (reconstruct). So a load with read share f has
-//! `members × IOPS / (f + (1 - f) × penalty)` with penalties of 1, 2, 4 and 6 (Chen et al., "RAID:
-//! High-Performance, Reliable Secondary Storage", ACM Computing Surveys 26(2), 1994). Parity moves
-//! from stripe to stripe in 5 and 6, and stays on the last two members in DP. A mirrored read goes
-//! to the copy with less to do.
+//! (read, modify, write), or the rest of the stripe (reconstruct). At level 5 with 3 members, and
+//! at 6 and DP with 4 or 5, that is an operation or two less than the table says. A load with read
+//! share f has `members × IOPS / (f + (1 - f) × penalty)` with penalties of 1, 2, 4 and 6 (Chen et
+//! al., "RAID: High-Performance, Reliable Secondary Storage", ACM Computing Surveys 26(2), 1994).
+//! Parity moves from stripe to stripe in 5 and 6, and stays on the last two members in DP. A
+//! mirrored read goes to the copy with less to do.
 
 use std::collections::VecDeque;
 
