@@ -7,7 +7,7 @@ use crate::course::{self, BIN, Managed, Scene, StageError};
 use crate::worker::WorkloadSecond;
 use block::{Span, Time};
 use stats::job::Losses;
-use stats::run::{self, GateRow, Hits, Point, Run, RunActor, RunPlace, Served};
+use stats::run::{self, Class, GateRow, Hits, Point, Run, RunActor, RunPlace, Served};
 use stats::{DispatchTrace, FloorOutcome, HeldBy, Histogram, SETTLE, Waits};
 use std::borrow::Cow;
 use workload::Spec;
@@ -317,6 +317,7 @@ impl Scene for Conductor<'_> {
             going_on = self.watcher.second(run, index, to, whole);
         }
         note_stalls(run);
+        note_early(run, &self.plan.phases[index].specs);
         self.note_losses(run);
         Ok(going_on)
     }
@@ -367,6 +368,26 @@ fn note_stalls(run: &mut Run) {
              this machine"
         ));
     }
+}
+
+/// Notes for the reader which of the loads of the last point did something only while it settled,
+/// which its figures leave out.
+fn note_early(run: &mut Run, specs: &[Spec]) {
+    let number = run.points.len() as u32 - 1;
+    let (name, start) = (run.points[number as usize].name.clone(), run.points[number as usize].start);
+    let early = |((actor, of), spec): ((u32, &RunActor), &Spec)| {
+        // What a load that ended left behind is its own phase's.
+        if spec.connections == 0 {
+            return None;
+        }
+        let whole = run.cell(number, actor, &Class::ALL).filter(|cell| cell.ops == 0 && cell.measured > Span::ZERO)?;
+        let slices = &run.series(actor, &Class::ALL)?.slices;
+        let ops: u64 = slices.iter().filter(|slice| slice.start >= start).map(|slice| slice.ops).sum();
+        let only = format!("phase {name}: {} did {ops} requests in its first second, which does not count", of.name);
+        (ops > whole.ops).then(|| format!("{only}, and none after it"))
+    };
+    let notes: Vec<String> = (0..).zip(&run.actors).zip(specs).filter_map(early).collect();
+    run.notes.extend(notes);
 }
 
 /// The server's view of the objects at `paths`, added up. `held_by` is what held back most of their

@@ -38,6 +38,8 @@ struct Actor {
     stalled: Span,
     /// The command or the turn that fails.
     fails_at: Option<&'static str>,
+    /// It does nothing after so many turns.
+    turns_most: usize,
     turns: Vec<Time>,
     commands: Vec<String>,
     trace: DispatchTrace,
@@ -53,6 +55,7 @@ impl Actor {
             late: Span::ZERO,
             stalled: Span::ZERO,
             fails_at: None,
+            turns_most: usize::MAX,
             turns: Vec::new(),
             commands: Vec::new(),
             trace: DispatchTrace::default(),
@@ -100,7 +103,8 @@ impl Stage for Actor {
         let from = self.now;
         self.now = until.max(from) + self.late;
         self.turns.push(self.now);
-        let reads = self.now.since(from).as_nanos() / 1_000_000;
+        let does = u64::from(self.turns.len() <= self.turns_most);
+        let reads = does * self.now.since(from).as_nanos() / 1_000_000;
         let mut tape = Tape::default();
         tape[Tape::READ].ops = reads;
         let mut trace = std::mem::take(&mut self.trace);
@@ -194,6 +198,17 @@ fn every_second_is_booked_once_and_only_settled_ones_in_the_tally() {
     let volume = recording.objects.iter().find(|object| object.path == "svm:/vol/v").unwrap();
     assert_eq!((volume.used_start, volume.used_end), (Some(Bytes(7_003_000_000)), Some(Bytes(12_033_000_000))));
     assert!(recording.notes.is_empty());
+}
+
+/// Nothing after the first second of the second phase, which does not count.
+#[test]
+fn requests_that_are_over_before_a_phase_counts_are_noted() {
+    let mut actor = Actor { turns_most: 2, ..Actor::new() };
+    let (recording, result) = play(&mut actor, usize::MAX);
+    result.unwrap();
+    assert_eq!(recording.workloads[0].tallies[1].counts.reads, 0);
+    let says = "phase long: a did 1000 requests in its first second, which does not count, and none after it";
+    assert_eq!(recording.notes, [says]);
 }
 
 #[test]
