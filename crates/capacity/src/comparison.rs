@@ -284,10 +284,13 @@ mod tests {
             row("1", Some(9.0), Some("suspect")),
             row("", Some(9.0), None),
         ];
+        // A row without figures says nothing.
+        shown.lines[0].rows.push(Row { name: "silent".into(), ..row("", None, None) });
         let (mean, worst) = shown.lines[0].mean_and_worst(0).expect("two errors");
         assert!((mean - 0.05).abs() < 1e-12 && (worst - 0.1).abs() < 1e-12);
         let text = shown.text();
         assert!(text.contains("predicted: no fitted number") && text.contains("+10.0%") && text.contains("suspect"));
+        assert!(!text.contains("silent"), "{text}");
         assert!(text.lines().all(|line| line.chars().count() <= 80), "{text}");
         let page = shown.page().render();
         assert!(page.contains("+10.00 %") && page.contains("r is in no sum of errors: suspect."), "{page}");

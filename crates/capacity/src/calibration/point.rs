@@ -98,6 +98,9 @@ fn point(run: &Run, number: u32) -> Result<Option<CalibrationPoint>, &'static st
     Ok(Some(CalibrationPoint { lanes, rate, rates: [rate; 2], responses, recordings: 1 }))
 }
 
+/// Percentage points by which a mix may differ from what was asked for by chance.
+const MIX_CHANCE: f64 = 5.0;
+
 fn lane(run: &Run, point: u32, actor: u32) -> Result<CalibrationLane, &'static str> {
     let of = |class: &Class| run.cell(point, actor, class).map_or((0, 0), |cell| (cell.ops, cell.bytes.unwrap_or(0)));
     let ((reads, read_bytes), (writes, write_bytes)) = (of(&Class::READ), of(&Class::WRITE));
@@ -119,9 +122,15 @@ fn lane(run: &Run, point: u32, actor: u32) -> Result<CalibrationLane, &'static s
         Some(Value::Number(depth)) if *depth >= 1.0 => *depth as u32,
         _ => return Err("how many requests were outstanding is not recorded"),
     };
+    let did = 100.0 * reads as f64 / (reads + writes) as f64;
+    // What was asked for, so that points of one mix are of one work whatever chance made of it.
+    let read_percent = match setting(run, point, actor, "read_percent") {
+        Some(Value::Number(asked)) if (asked - did).abs() < MIX_CHANCE => asked.round() as u32,
+        _ => did.round() as u32,
+    };
     let length = |ops: u64, bytes: u64| (bytes + ops / 2).checked_div(ops).unwrap_or(0);
     Ok(CalibrationLane {
-        read_percent: (100.0 * reads as f64 / (reads + writes) as f64).round() as u32,
+        read_percent,
         sequential: setting(run, point, actor, "order") == Some(&Value::Word("sequential".into())),
         read_len: length(reads, read_bytes),
         write_len: length(writes, write_bytes),
@@ -282,6 +291,20 @@ mod tests {
         assert_eq!((points.len(), points[0].rate, points[0].name().as_str()), (1, 100.0, "read 4 KiB, depth 8"));
         assert_eq!((left_out.len(), left_out[0].name.as_str()), (1, "stage 1"));
         assert!(left_out[0].why.contains("a rate or a schedule"), "{left_out:?}");
+    }
+
+    /// 49 % of 200 requests were reads where 50 % were asked for: that is the same mix.
+    #[test]
+    fn a_mix_is_the_one_that_was_asked_for() {
+        let mut run = run();
+        let measured = Span::from_secs(2);
+        let cell = |class, ops| Cell { ops, bytes: Some(4096 * ops), ..Cell::new(0, 0, class, measured) };
+        run.cells.retain(|cell| cell.point == 0 && cell.class == Class::ALL);
+        run.cells.extend([cell(Class::READ, 98), cell(Class::WRITE, 102)]);
+        let name = |run: &Run| calibration_points(run).expect("no cache").0[0].name();
+        assert_eq!(name(&run), "49 % read 4 KiB, depth 8");
+        run.set(Some(0), "read_percent", 50.0);
+        assert_eq!(name(&run), "50 % read 4 KiB, depth 8");
     }
 
     #[test]

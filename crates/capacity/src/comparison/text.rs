@@ -71,7 +71,12 @@ impl Line {
                 out += &format!("  {:>22}", fit(short, 22));
             }
             out += &format!("\n{:names$}{}\n", "", format!(" {:>9} simul.  error", given.word()).repeat(part.len()));
-            for row in &self.rows {
+            // Rows without any of these figures, and without a reason for that, say nothing.
+            let has_any = |row: &&Row| {
+                let has = |&column: &usize| !row.cells[column].0.is_empty() || row.cells[column].1.is_some();
+                row.left_out.is_some() || part.iter().any(has)
+            };
+            for row in self.rows.iter().filter(has_any) {
                 out += &format!("{:names$}", fit(&row.name, names));
                 part.iter().for_each(|&column| out += &self.cell(row, column));
                 out += &format!("{}\n", if row.left_out.is_some() { " *" } else { "" });
