@@ -31,17 +31,17 @@ pub struct Calibrate {
     /// file that does not exist is created, and removed afterwards
     #[arg(long, value_name = "FILE")]
     place: Option<PathBuf>,
-    /// With --place: size of a file that is created
-    #[arg(long, value_name = "SIZE", value_parser = play::size, default_value = "1GiB", requires = "place")]
-    size: Bytes,
+    /// With --place: size of a file that is created [default: 1GiB]
+    #[arg(long, value_name = "SIZE", value_parser = play::size, conflicts_with = "runs")]
+    size: Option<Bytes>,
     /// With --place: how often the ladder is run; the median of each point counts
-    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100), requires = "place")]
+    #[arg(long, value_name = "COUNT", default_value_t = 3, value_parser = clap::value_parser!(u32).range(1..=100), conflicts_with = "runs")]
     rounds: u32,
     /// With --place: length of each of its points in seconds
-    #[arg(long, value_name = "S", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=3600), requires = "place")]
+    #[arg(long, value_name = "S", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=3600), conflicts_with = "runs")]
     seconds: u32,
     /// With --place: write too, if the file is created by this command
-    #[arg(long, requires = "place")]
+    #[arg(long, conflicts_with = "runs")]
     writes: bool,
     /// Fit only this kind of model: flash, parallel-servers or host; default: the one that fits
     /// best

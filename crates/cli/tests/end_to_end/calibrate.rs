@@ -137,6 +137,12 @@ fn what_says_nothing_of_storage_is_refused_in_one_line() {
             &format!("seawall: --place {export}: must be a file or device; load an export with"),
         );
     }
+    std::fs::File::create(scratch.join("holes")).and_then(|file| file.set_len(1 << 20)).expect("made");
+    refused(&["--place", "holes"], "seawall: --place holes: has holes, which are read without the storage");
+    refused(&["--place", "there", "--size", "1GiB"], "seawall: --size 1 GiB: there is there, and the ladder reads all");
+    for option in ["--rounds=2", "--seconds=2", "--size=1GiB", "--writes"] {
+        refused(&["--run", "1", option], "cannot be used with");
+    }
     refused(&["--place", "none/file"], "seawall: --place none/file: cannot be written (No such file");
     assert!(!scratch.join("none").exists());
     refused(&["--place", "new", "--size", "524288TiB"], "seawall: --place new: --size 512 PiB is more than the ");

@@ -17,6 +17,8 @@ const BLOCKS: [&str; 2] = ["4k", "64k"];
 /// The larger of them.
 const LARGEST: Bytes = Bytes::kib(64);
 const DEPTHS: [u32; 6] = [1, 2, 4, 8, 16, 32];
+/// Size of a file that is created.
+const SIZE: Bytes = Bytes::gib(1);
 
 /// How long each point lasts, and how often the whole ladder is run.
 #[derive(Clone, Copy, Debug)]
@@ -29,9 +31,13 @@ pub struct Times {
 ///
 /// # Errors
 /// The place cannot be loaded, or the results say nothing about storage.
-pub fn record(place: &Path, size: Bytes, times: Times, writes: bool, memory: &Memory) -> Result<Recordings> {
-    check_place(place, size)?;
+pub fn record(place: &Path, size: Option<Bytes>, times: Times, writes: bool, memory: &Memory) -> Result<Recordings> {
     let made = !place.exists();
+    if let Some(size) = size.filter(|_| !made) {
+        bail!("--size {size}: {} is there, and the ladder reads all of it; leave --size out", place.display());
+    }
+    let size = size.unwrap_or(SIZE);
+    check_place(place, size)?;
     if writes && !made {
         bail!(
             "--writes: {} is there, and what is in it would be lost; leave it out, or name a file that is not there",
@@ -80,8 +86,15 @@ fn check_place(place: &Path, size: Bytes) -> Result<()> {
                 named()
             );
         }
-        if let Err(error) = File::open(place) {
-            bail!("{}: cannot be read ({error}); name another file or device", named());
+        let file = match File::open(place) {
+            Ok(file) => file,
+            Err(error) => bail!("{}: cannot be read ({error}); name another file or device", named()),
+        };
+        // The file system answers reads of holes without the storage.
+        if about.is_file()
+            && uring::space::extents(&file, 0, length.0, 2).with_context(named)?.iter().any(|run| run.hole)
+        {
+            bail!("{}: has holes, which are read without the storage; name a file that is written throughout", named());
         }
         return Ok(());
     }
