@@ -107,6 +107,15 @@ fn prepared(text: &str, file: &str, options: &Options) -> Result<HostsPlan> {
     if options.size.is_some() {
         bail!("--size: {file} is a plan of hosts, whose volumes have the size that its [ramp] says; change it there");
     }
+    let most = load::factor_max(&plan);
+    if let Some(factor) = options.scale.filter(|factor| *factor > most) {
+        bail!(
+            "--scale {factor}: makes write bursts that volumes of {} do not hold, at most {:.2}; give less, or make \
+             volume_size in [ramp] of {file} larger",
+            plan.volume_size,
+            (100.0 * most).floor() / 100.0
+        );
+    }
     load::rehearse(&plan)?;
     check_out(&options.out)?;
     Ok(plan)

@@ -137,7 +137,7 @@ pub enum SettingsError {
 
 impl RampSettings {
     /// The longest run.
-    const RUNTIME_MAX: Span = Span::from_secs(7 * 24 * 3600);
+    pub const RUNTIME_MAX: Span = Span::from_secs(7 * 24 * 3600);
     /// The fastest transaction journal, a second.
     const JOURNAL_MAX: Bytes = Bytes::gib(1);
 

@@ -39,7 +39,7 @@ pub struct Reproduce {
     #[arg(long, value_name = "NAME|FILE")]
     array: Option<String>,
     /// For a300, a700 and aqos: the interval of write cycles
-    #[arg(long, value_name = "TIME", value_parser = workload::plan::parse_duration)]
+    #[arg(long, value_name = "TIME", value_parser = cycle)]
     cycle: Option<Span>,
     /// For a300, a700 and aqos: the ends of the last host's ramp, in place of the published ones
     #[arg(long, value_name = "MIN-MAX", value_parser = ends)]
@@ -147,6 +147,14 @@ impl Reproduce {
         }
         Ok(if holds { Answer::Yes } else { Answer::No })
     }
+}
+
+/// `80s`: the interval of write cycles, as the ramp takes it.
+fn cycle(given: &str) -> Result<Span, String> {
+    const RULE: &str = "must be between 1s and 7 days";
+    let span = workload::plan::parse_duration(given).map_err(|why| why.to_string())?;
+    let range = Span::SECOND..=ramp::RampSettings::RUNTIME_MAX;
+    if range.contains(&span) { Ok(span) } else { Err(RULE.into()) }
 }
 
 /// Refuses options that have no effect on a table that was named.

@@ -115,7 +115,7 @@ struct Ramp {
     /// Size of the database's data
     #[arg(long, value_name = "SIZE", default_value = "100GiB", value_parser = play::size)]
     data: Bytes,
-    /// The ramp's options
+    /// The ramp's options: at least --miniops, --maxiops and --wijfile, which takes any name here
     #[arg(value_name = "OPTION", trailing_var_arg = true, allow_hyphen_values = true, required = true)]
     words: Vec<String>,
 }
