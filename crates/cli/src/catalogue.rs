@@ -53,9 +53,11 @@ fn file(name: &str) -> Option<&'static str> {
 /// # Errors
 /// The word is none of these, or the file is wrong.
 pub fn device(option: &str, word: &str) -> Result<Device> {
-    let is_kind = word != "array" && Device::kinds().any(|kind| kind == word);
+    let is_kind = Device::usual_kinds().any(|kind| kind == word);
     let path = Path::new(word);
-    let (text, file) = match text(word) {
+    let own = text(word);
+    let name = own.as_ref().map(|_| word.to_owned());
+    let (text, file) = match own {
         Some(text) => (text, word),
         None if is_kind => (format!("[device]\nkind = \"{word}\"\n"), option),
         None if path.is_file() => {
@@ -68,18 +70,17 @@ pub fn device(option: &str, word: &str) -> Result<Device> {
         }
         None => {
             let names = names();
-            let mut known: Vec<&str> = Device::kinds().collect();
-            known.extend(names.iter().map(String::as_str));
-            let meant = nearest::to(word, known.iter().copied()).map(|near| format!("; did you mean {near}?"));
-            let kinds = Device::kinds().filter(|kind| *kind != "array").collect::<Vec<_>>().join(", ");
+            let kinds: Vec<&str> = Device::usual_kinds().collect();
+            let known: Vec<&str> = kinds.iter().copied().chain(names.iter().map(String::as_str)).collect();
+            let meant = meant(word, &known);
             bail!(
-                "{option}: must be one of {kinds}, an array of seawall arrays list, or a file with a table [device], \
-                 got {word:?}{}",
-                meant.unwrap_or_default()
+                "{option}: must be one of {}, an array of seawall arrays list, or a file with a table [device], got \
+                 {word:?}{meant}",
+                kinds.join(", ")
             );
         }
     };
-    let device = Device::read(&text, file).map_err(|errors| anyhow!("{errors}"))?;
+    let device = Device { name, ..Device::read(&text, file).map_err(|errors| anyhow!("{errors}"))? };
     // Reports an impossible array. No rule depends on the size.
     spec_of(&device, Bytes::gib(1))?;
     Ok(device)
@@ -95,11 +96,19 @@ pub fn array(option: &str, word: &str) -> Result<Device> {
     let is_kind = Device::kinds().any(|kind| kind == word);
     if text(word).is_none() && !is_file && !is_kind {
         let names = names();
-        let meant = nearest::to(word, names.iter().map(String::as_str)).map(|near| format!("; did you mean {near}?"));
-        let meant = meant.unwrap_or_default();
+        let meant = meant(word, &names.iter().map(String::as_str).collect::<Vec<_>>());
         bail!("{option} {word}: must be an array of seawall arrays list, or a file with a table [device]{meant}");
     }
     device(option, word).with_context(|| format!("{option} {word}")).map_err(once(option, word))
+}
+
+/// What was probably meant, as a question behind a message: the nearest name, or one that the word
+/// is a part of.
+fn meant(word: &str, known: &[&str]) -> String {
+    let within = || known.iter().copied().find(|name| name.split('-').any(|part| part.eq_ignore_ascii_case(word)));
+    nearest::to(word, known.iter().copied())
+        .or_else(within)
+        .map_or(String::new(), |name| format!("; did you mean {name}?"))
 }
 
 /// Leaves out an introduction that the message behind it repeats.
@@ -144,6 +153,26 @@ mod tests {
             let found: Vec<&String> = names.iter().filter(|name| name.split('-').next() == Some(generation)).collect();
             assert_eq!(found, named.iter().collect::<Vec<_>>());
         }
+    }
+
+    #[test]
+    fn a_part_of_a_name_leads_to_it() {
+        let error = |word| array("--array", word).expect_err("it is none").to_string();
+        assert!(error("a300").ends_with("; did you mean aff-a300?"), "{}", error("a300"));
+        assert!(error("aff-a30").ends_with("; did you mean aff-a300?"), "{}", error("aff-a30"));
+        assert!(!error("nosuch").contains("did you mean"), "{}", error("nosuch"));
+    }
+
+    /// Of one that needs figures no usual device can be made, so it is not offered.
+    #[test]
+    fn what_is_offered_can_be_used() {
+        for kind in Device::usual_kinds() {
+            device("--array", kind).expect(kind);
+        }
+        let named = device("--array", "aff-a300").expect("it comes with the program").to_string();
+        assert!(named.starts_with("aff-a300, array: link, controller"), "{named}");
+        let said = device("--array", "parallel-servers").expect_err("it needs figures").to_string();
+        assert!(said.starts_with("--array: must be one of disk, flash, cloud-volume, host, an array"), "{said}");
     }
 
     /// A file in the folder that is not embedded would be missing from the catalogue.

@@ -74,11 +74,8 @@ fn list() -> Result<()> {
     let names = catalogue::names();
     let longest = names.iter().map(String::len).max().unwrap_or(0);
     for name in &names {
-        let device = catalogue::device("NAME", name)?;
-        let about = text::wrap(&device.about.unwrap_or_default(), REPORT_COLUMNS - longest - 2);
-        for (index, line) in about.iter().enumerate() {
-            terminal::line(&format!("{:longest$}  {line}", if index == 0 { name } else { "" }));
-        }
+        let about = catalogue::device("NAME", name)?.about.unwrap_or_default();
+        terminal::line(&format!("{name:longest$}  {}", text::fit(&about, REPORT_COLUMNS - longest - 2)));
     }
     Ok(())
 }

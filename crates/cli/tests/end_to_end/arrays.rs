@@ -8,7 +8,7 @@ fn the_catalogue_is_listed_shown_and_drawn() {
     let scratch = Scratch::new();
     let list = run(seawall(scratch.path()).args(["arrays", "list"]));
     assert!(list.code == Some(0) && list.out.contains("usp-v-fc-raid5  "), "{list:?}");
-    assert!(list.out.lines().all(|line| line.chars().count() <= 80), "{}", list.out);
+    assert!(list.out.lines().all(|line| line.chars().count() <= 80 && !line.starts_with(' ')), "{}", list.out);
     let shown = run(seawall(scratch.path()).args(["arrays", "show", "usp-v-fc-raid5"]));
     assert!(shown.out.contains("400 MB/s  assumed: one path of 4 Gb/s FC"), "{}", shown.out);
     assert!(shown.out.lines().all(|line| line.chars().count() <= 80), "{}", shown.out);
@@ -390,6 +390,8 @@ fn what_an_array_lacks_is_not_asked_of_it() {
     for (line, words) in [
         ("reproduce aqos --array flash", "--array: must be an array with stages, got the kind flash"),
         ("size --iops 1000 --array disk", "--array disk: must be an array with stages, got the kind disk"),
+        ("size --iops 1000 --array a300", "or a file with a table [device]; did you mean aff-a300?"),
+        ("reproduce a300 --cycle 0s", "--cycle: must be between 1s and 7 days, got \"0s\""),
     ] {
         let said = refused(&scratch, line, words);
         assert_eq!(said.lines().count(), 1, "{line}: {said}");
@@ -397,6 +399,15 @@ fn what_an_array_lacks_is_not_asked_of_it() {
     let line = "simulate fio --device laptop-nvme --name=a --size=1m --rw=write --ioengine=libaio --verify=crc32c";
     let said = refused(&scratch, line, "a: verify: a simulated device keeps no data; leave it out");
     assert_eq!(said.lines().count(), 1, "{said}");
+}
+
+/// Bursts that the plan's volumes do not hold are refused before anything begins, in its own terms.
+#[test]
+fn a_plan_of_hosts_is_not_scaled_beyond_its_volumes() {
+    let plan = concat!(env!("CARGO_MANIFEST_DIR"), "/../../plans/protected-production.toml");
+    let line = format!("simulate {plan} --array laptop-nvme --scale 2");
+    let said = refused(&Scratch::new(), &line, "--scale 2: makes write bursts that volumes of ");
+    assert!(said.lines().count() == 1 && said.contains("volume_size in [ramp] of "), "{said}");
 }
 
 /// What is said of a command that is refused: that among it.

@@ -3,6 +3,8 @@
 //! Each kind is a row of [`KINDS`], and each of its keys a row within. Thus the keys are data here;
 //! the simulator knows their meaning and reads them by the same names.
 
+mod changes;
+
 use super::error::{PlanErrors, Problem};
 use super::read::document;
 use super::table::{Report, Table};
@@ -15,6 +17,8 @@ pub struct Device {
     /// `parallel-servers`, `disk`, `flash`, `cloud-volume`, `host` or `array`; for a stage also
     /// `hba`, `link`, `controller`, `write-log`, `cache`, `credits`, `control-group` or `raid`.
     pub kind: &'static str,
+    /// The name by which it was chosen, if it is one that comes with the program.
+    pub name: Option<String>,
     /// Description for people, if there is one.
     pub about: Option<String>,
     /// Stages of an array, from the hosts to the media.
@@ -291,6 +295,12 @@ impl Device {
         KINDS.into_iter().map(|(kind, _)| kind)
     }
 
+    /// The names of the kinds that a name alone makes: each of their figures has a usual one.
+    pub fn usual_kinds() -> impl Iterator<Item = &'static str> {
+        let is_usual = |keys: &[Key]| keys.iter().all(|key| key.needed.is_none());
+        KINDS.into_iter().filter(move |(kind, keys)| *kind != "array" && is_usual(keys)).map(|(kind, _)| kind)
+    }
+
     /// The figure of a key, if the plan gives one.
     pub fn figure(&self, key: &str) -> Option<DeviceFigure> {
         self.said.iter().find(|(name, _)| *name == key).map(|(_, figure)| *figure)
@@ -313,7 +323,7 @@ pub(super) fn read(table: &Table<'_>) -> Option<Device> {
     let own = if is_array { &["changes", "about", "source", "stage"][..] } else { &["changes", "about", "source"] };
     let keys: Vec<&Key> = keys.iter().chain(serves(kind)).chain(&WHOLE).collect();
     let mut device = figures(table, kind, &keys, own);
-    device.changes = changes(table);
+    device.changes = changes::read(table);
     if is_array {
         table.missing("stage", "write each with a line [[device.stage]], from the hosts to the media");
         device.stages = stages(table);
@@ -428,38 +438,11 @@ fn figure(table: &Table<'_>, key: &Key) -> Option<DeviceFigure> {
     None
 }
 
-/// Changes of the capacity in order of time; the last must be above zero.
-fn changes(table: &Table<'_>) -> Vec<(Span, u32)> {
-    const ADVICE: &str = "such as [{ at = \"10s\", percent = 50 }, { at = \"20s\", percent = 100 }]";
-    if !table.has("changes") {
-        return Vec::new();
-    }
-    let mut changes: Vec<(Span, u32)> = Vec::new();
-    if !table.is_list("changes") || table.is_empty_list("changes") {
-        table.wrong("changes", "a list", ADVICE);
-        return Vec::new();
-    }
-    for change in table.tables("changes", "changes") {
-        change.only(&["at", "percent"]);
-        change.missing("at", "say after how long, such as 10s");
-        change.missing("percent", "say how much of its capacity it has from then on");
-        let (Some(at), Some(percent)) = (change.duration("at"), change.count("percent")) else { continue };
-        if changes.last().is_some_and(|(before, _)| *before > at) {
-            change.wrong("at", "no earlier than the change before it", "put them in the order of time");
-        }
-        if percent > 1000 {
-            change.wrong("percent", "from 0 to 1000", "100 is its full capacity");
-        }
-        changes.push((at, percent));
-    }
-    if changes.last().is_some_and(|(_, percent)| *percent == 0) {
-        table.wrong("changes", "a list whose last change is above 0 percent, or it stands still for ever", ADVICE);
-    }
-    changes
-}
-
 impl fmt::Display for Device {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Some(name) = &self.name {
+            write!(f, "{name}, ")?;
+        }
         match (self.figure("servers"), self.figure("service"), self.iops()) {
             (Some(DeviceFigure::Count(servers)), Some(DeviceFigure::Time(service)), Some(iops)) => {
                 write!(f, "{servers} parallel servers of {service} each, {iops:.0} IOPS")?;
