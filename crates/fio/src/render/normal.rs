@@ -95,9 +95,17 @@ impl Report<'_> {
                 text.push_str("...\n");
             }
         }
-        text + &format!("{VERSION}\nStarting {}\n", block::count(jobs.len(), "thread", "threads"))
+        text += &format!("{VERSION}\nStarting {}\n", block::count(jobs.len(), "thread", "threads"));
+        // fio's words, once for each thread.
+        let capped = jobs.iter().filter(|job| job.options.target.engine.calls() && job.options.pace.depth > 1);
+        capped.for_each(|_| text += CAPPED);
+        text
     }
 }
+
+/// What fio prints of a depth that the engine cannot have.
+const CAPPED: &str =
+    "note: both iodepth >= 1 and synchronous I/O engine are selected, queue depth will be capped at 1\n";
 
 fn opening(job: &Job) -> String {
     let options = &job.options;

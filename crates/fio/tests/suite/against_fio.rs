@@ -83,6 +83,24 @@ fn what_was_typed_is_understood_as_fio_understands_it() {
     }
 }
 
+/// A depth that its engine cannot have is noted as by fio, once for each thread.
+#[test]
+fn a_depth_without_effect_is_noted_in_fios_words() {
+    if !fio_is_there() {
+        return;
+    }
+    let folder = folder("capped");
+    for (engine, count) in [("psync", 2), ("libaio", 0)] {
+        let line = format!("--name=j --rw=read --ioengine={engine} --size=64k --iodepth=4 --numjobs=2");
+        let notes =
+            |text: &str| text.lines().filter(|line| line.starts_with("note: ")).map(String::from).collect::<Vec<_>>();
+        let theirs = notes(&String::from_utf8(fio(&folder, &words(&line)).stdout).unwrap());
+        let (invocation, outcomes) = (parsed(&line), []);
+        assert_eq!(notes(&report(&invocation, &outcomes).opening()), theirs, "{engine}");
+        assert_eq!(theirs.len(), count, "{engine}");
+    }
+}
+
 /// `--showcmd` of the same job file has the same output byte for byte, if no value needs quoting
 /// and there is one global section.
 #[test]

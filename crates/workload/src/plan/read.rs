@@ -49,8 +49,8 @@ const KEYS: [&str; 11] = [
     "device",
 ];
 
-/// Whether a key is almost the table by which plans of another kind are known. Only that is noted: as
-/// a plan of phases, all else in it would be wrong, too.
+/// Whether a key is almost the table by which plans of another kind are known. Only that is noted:
+/// as a plan of phases, all else in it would be wrong, too.
 fn is_of_another_kind(root: &Table<'_>) -> bool {
     const TABLES: [(&str, &str); 2] = [("database", "[database]"), ("host", "[[host]]")];
     let unknown = root.keys().filter(|key| !KEYS.contains(&key.value));
