@@ -98,6 +98,9 @@ fn prepared(text: &str, file: &str, options: &Options) -> Result<DatabasePlan> {
     if options.phase_seconds.is_some() {
         bail!("--phase-seconds: {file} is a plan of a database, which has arms and no phases; change its seconds");
     }
+    if options.seed.is_some() {
+        bail!("--seed: {file} is a plan of a database; change its seed");
+    }
     let shared = plan.create.iter().chain(&plan.reset).map(|line| ("", line));
     let arms = plan.plan.phases.iter().flat_map(|arm| arm.commands.iter().map(|line| (arm.name.as_str(), line)));
     for (arm, line) in shared.chain(arms) {

@@ -100,7 +100,8 @@ pub fn simulated(text: &str, file: &str, options: &Options) -> Result<Answer> {
 
 /// Reads the plan and checks it with all of its commands. Nothing has been created yet.
 fn prepared(text: &str, file: &str, options: &Options) -> Result<HostsPlan> {
-    let plan = HostsPlan::read(text, file)?;
+    let mut plan = HostsPlan::read(text, file)?;
+    plan.seed = options.seed.unwrap_or(plan.seed);
     if options.phase_seconds.is_some() {
         bail!("--phase-seconds: {file} is a plan of hosts, which has runs and no phases; change its run_seconds");
     }

@@ -52,6 +52,9 @@ pub struct Options {
     /// The command, and where the run is kept.
     #[arg(skip)]
     pub(crate) keeping: (&'static str, Memory),
+    /// The seed that replaces the plan's.
+    #[arg(skip)]
+    pub(crate) seed: Option<u64>,
     /// The simulated device that replaces the plan's.
     #[arg(skip)]
     pub(crate) device: Option<Device>,

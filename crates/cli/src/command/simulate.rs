@@ -25,6 +25,9 @@ pub struct Simulate {
     /// device
     #[arg(long, value_name = "NAME|FILE")]
     array: Option<String>,
+    /// Seed of all random choices [default: the plan's]
+    #[arg(long, value_name = "NUMBER")]
+    seed: Option<u64>,
     #[command(flatten)]
     options: Options,
     #[command(subcommand)]
@@ -143,7 +146,7 @@ impl Simulate {
                 let text = play::text_of(&plan)?;
                 let array = self.array.map(|array| catalogue::device("--array", &array)).transpose()?;
                 let mut options = self.options.kept_by("simulate", memory);
-                options.device = array;
+                (options.device, options.seed) = (array, self.seed);
                 play::simulated(&text, &plan.display().to_string(), &options)
             }
             (None, None) => bail!("PLAN: name a plan file, or a tool: seawall simulate fio …, seawall simulate ramp …"),

@@ -10,7 +10,10 @@ use workload::plan::Volume;
 
 /// Reads the plan and checks it with all of its commands. Nothing has been created yet.
 pub(super) fn read(text: &str, file: &str, options: &Options) -> Result<Plan> {
-    let mut plan = Plan::read(text, file)?;
+    let mut plan = match options.seed {
+        Some(seed) => Plan::read_seeded(text, file, seed)?,
+        None => Plan::read(text, file)?,
+    };
     if let Some(seconds) = options.phase_seconds {
         plan.phase_length = Span::from_secs(seconds);
     }

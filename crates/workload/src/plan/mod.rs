@@ -152,7 +152,12 @@ impl Plan {
     /// Reads a plan from `text`; `file` is its name in messages. Loads on volumes without a size
     /// are checked by [`Plan::sized`].
     pub fn read(text: &str, file: &str) -> Result<Plan, PlanErrors> {
-        read::read(text, file)
+        read::read(text, file, None)
+    }
+
+    /// [`Plan::read`] with this seed in place of the text's; a workload's own seed stays.
+    pub fn read_seeded(text: &str, file: &str, seed: u64) -> Result<Plan, PlanErrors> {
+        read::read(text, file, Some(seed))
     }
 
     /// Length of a phase.

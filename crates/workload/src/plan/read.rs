@@ -23,14 +23,15 @@ const PHASE_KEYS: [&str; 4] = ["name", "about", "seconds", "commands"];
 /// Maximum number of reported syntax errors; a file with more is probably not TOML at all.
 const SYNTAX_MAX: usize = 3;
 
-pub(super) fn read(text: &str, file: &str) -> Result<Plan, PlanErrors> {
+/// Reads a plan; `seed` takes the place of its own.
+pub(super) fn read(text: &str, file: &str, seed: Option<u64>) -> Result<Plan, PlanErrors> {
     let report = Report::new(text, file);
     let Some(document) = document(text, &report) else { return Err(report.into_errors()) };
     let root = Table::root(&report, document.get_ref());
     if is_of_another_kind(&root) {
         return Err(report.into_errors());
     }
-    let plan = Sections { root }.plan(text, file);
+    let plan = Sections { root }.plan(text, file, seed);
     if report.is_clean() { Ok(plan) } else { Err(report.into_errors()) }
 }
 
@@ -100,11 +101,12 @@ pub(super) struct Sections<'t> {
 
 impl Sections<'_> {
     /// The whole plan; not usable if mistakes were reported.
-    fn plan(&self, text: &str, file: &str) -> Plan {
+    fn plan(&self, text: &str, file: &str, seed: Option<u64>) -> Plan {
         let root = &self.root;
         root.only(&KEYS);
         root.missing("title", "say in a few words what the experiment is called");
-        let seed = root.whole("seed").unwrap_or(1);
+        let own = root.whole("seed").unwrap_or(1);
+        let seed = seed.unwrap_or(own);
         let (svm, settings) = server::read(root);
         let volumes = self.volumes();
         if volumes.iter().any(Volume::is_served) || volumes.is_empty() {

@@ -36,6 +36,20 @@ fn what_is_not_said_has_a_default() {
     assert_eq!(loaded("rate = 9", "[[phase]]\nname = \"p\"").workloads[0].spec.arrival, open(9, Spacing::Uniform, 256));
 }
 
+/// The same text with another seed is another plan, but for workloads with a seed of their own.
+#[test]
+fn a_given_seed_takes_the_place_of_the_plans() {
+    let loads = "[[workload]]\nname = \"w\"\nlun = \"/vol/v/lun1\"\ndepth = 1\n[[workload]]\nname = \"own\"\n\
+                 lun = \"/vol/v/lun1\"\ndepth = 1\nseed = 5\n[[phase]]\nname = \"only\"";
+    let plan = plan(loads);
+    let seeded = |seed| Plan::read_seeded(&plan.text, "p.toml", seed).expect("the same text");
+    assert_eq!(seeded(1), plan);
+    let other = seeded(2);
+    let seeds = |plan: &Plan| [0, 1].map(|load| plan.phases[0].specs[load].seed);
+    assert_eq!((other.seed, seeds(&other)[1]), (2, 5));
+    assert_ne!(seeds(&other)[0], seeds(&plan)[0]);
+}
+
 #[test]
 fn a_load_in_every_form() {
     let load = "pattern = \"sequential\"\nread_percent = 0\nblock = { 4k = 60, 1MiB = 40 }\noffset = \"1MiB\"\n\
