@@ -121,7 +121,7 @@ pub fn lines(state: &LiveState) -> Vec<String> {
         let mean = last.response.map(|times| times.mean);
         let [mean, p99] = [mean, relation::p99(last)].map(text::millis_or_dash);
         let held = text::printable(&workload.held);
-        let line = format!("{start}{rates} {mean:>6} ms p99 {p99:>6}  {held}");
+        let line = format!("{start}{rates} {mean:>5} ms p99 {p99:>6}  {held}");
         lines.push(line.trim_end().to_owned());
         let below = failed(last).map(|failed| format!("{failed} in this second")).into_iter().chain(missed(last));
         lines.extend(below.map(|words| format!("{}{words}", " ".repeat(when.len() + 2))));

@@ -49,15 +49,16 @@ pub fn megabytes_or_dash(counts: &Counts, bytes_per_second: f64) -> String {
 }
 
 /// A duration in milliseconds without its unit, as [`significant`] prints it; below ten
-/// microseconds with two digits, or with one of a few nanoseconds: `0.0042`, `0.00015`, `0.00004`.
+/// microseconds with up to two digits: `0.0042`, `0.002`, `0.00015`, `0.00004`.
 pub fn millis(span: Span) -> String {
     let millis = span.as_millis_f64();
-    match span.as_nanos() {
-        1..10 => format!("{millis:.6}"),
-        10..995 => format!("{millis:.5}"),
-        995..9_950 => format!("{millis:.4}"),
-        _ => significant(millis),
-    }
+    let digits = match span.as_nanos() {
+        1..10 => 6,
+        10..995 => 5,
+        995..9_950 => 4,
+        _ => return significant(millis),
+    };
+    format!("{millis:.digits$}").trim_end_matches('0').to_owned()
 }
 
 /// [`millis`], or a dash if the duration is not known.

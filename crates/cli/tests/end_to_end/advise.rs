@@ -224,7 +224,7 @@ fn the_size_of_a_cache_is_told_from_a_run() {
     let made = first.rsplit(' ').next().unwrap().replace(',', "");
     assert_eq!(made, did.to_string());
     for (words, why) in [
-        ("--run 7", "--run 7: out.sqlite has no such run"),
+        ("--run 7", "--run: out.sqlite: no run is called \"7\""),
         ("--volume databases", "--volume databases: is not in it; it has database, scan"),
     ] {
         let wrong = advise(&scratch, &format!("cache --recording out.sqlite {words}"));
