@@ -96,8 +96,8 @@ pub enum FloorState {
 /// Why a floor was not met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Shortage {
-    /// The client keeps too few requests outstanding: by Little's law this many are needed, at the
-    /// latency the device has at its best.
+    /// The client keeps too few requests outstanding: by Little's law at least this many are
+    /// needed, at the latency the device has at its best, and more than it has at most.
     NeedsOutstanding(u64),
     /// The floors together are more than the backend can do: each is held at this many thousandths
     /// of itself.

@@ -26,6 +26,7 @@ pub(crate) mod corrections;
 mod due;
 mod end;
 mod floor;
+mod floor_tally;
 mod floors;
 mod flow;
 mod gauge;

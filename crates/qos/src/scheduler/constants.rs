@@ -307,6 +307,9 @@ pub(crate) mod promise {
     /// Seconds that measurements look back at least, and operations that they look back over.
     pub const MEMORY: f64 = 0.05;
     pub const MEMORY_OPS: f64 = 32.0;
+    /// The longest gap between a client's requests that its own turn and the network may explain:
+    /// while it has nothing outstanding for longer, it asks for nothing.
+    pub const TURN: Span = Span::from_millis(1);
     /// Operations of the floor, and seconds, below which it cannot be judged yet.
     pub const JUDGED_OPS: f64 = 8.0;
     pub const JUDGED_TIME: f64 = 0.015;

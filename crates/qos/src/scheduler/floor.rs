@@ -14,10 +14,10 @@ use block::{Span, Time};
 use super::constants::{mean, median, promise, size};
 use super::corrections::{Correction, Corrections};
 use super::end::Served;
+use super::floor_tally::FloorTally;
 use super::gauge::{Gauge, Sums};
 use super::held::Held;
 use super::latency::{Latency, MeanEnd};
-use crate::account::Tally;
 use crate::clock::Clock;
 use crate::edit;
 
@@ -72,27 +72,6 @@ pub(crate) struct FloorControl {
     /// The least mean time of its requests in the device, in seconds, while best effort was held
     /// back.
     pub best_service: f64,
-}
-
-/// What the next account reports.
-#[derive(Debug, Default)]
-pub(crate) struct FloorTally {
-    pub served: Tally,
-    /// Time with nothing outstanding, without the time in `quiet`.
-    pub idle: Span,
-    /// Time for which it slept, or nothing was outstanding for as long as puts it to sleep.
-    pub quiet: Span,
-    pub capped: bool,
-    pub since: Time,
-    /// It fell asleep since the last account, which has to report it all the same.
-    pub slept: bool,
-}
-
-impl FloorTally {
-    /// A new interval begins.
-    pub fn restart(&mut self, now: Time) {
-        *self = FloorTally { since: now, slept: self.slept, ..FloorTally::default() };
-    }
 }
 
 /// What can be said of a floor in a round.
@@ -186,7 +165,10 @@ impl FloorControl {
         let idle = self.gauge.touch(now, self.outstanding);
         // While it is judged, it is touched each tick; a longer time passed in its sleep.
         let sleeps = idle.as_secs_f64() >= promise::MEMORY;
-        *if sleeps { &mut self.account.quiet } else { &mut self.account.idle } += idle;
+        match sleeps {
+            true => self.account.quiet += idle,
+            false => self.account.pause(idle, self.outstanding),
+        }
     }
 
     /// Sets the clocks' rates for a common scale, if they differ by more than a thousandth; true if

@@ -265,7 +265,10 @@ fn shortage(guarantee: &FloorControl, wanted: (LimitKind, u64), phi: f64, open: 
     let present = second.outstanding / second.ops.max(1e-9);
     let each = if guarantee.best_service.is_finite() { guarantee.best_service } else { present };
     let least = (operations * each).ceil();
-    let needs = Shortage::NeedsOutstanding((least as u64).max(depth as u64 + 1));
+    // What its owner already has at most is not enough, as it does not get its floor with that: its
+    // requests also take time on their way, which is not seen here.
+    let has = guarantee.gauge.peak.round();
+    let needs = Shortage::NeedsOutstanding(least.max(has + 1.0) as u64);
     match () {
         () if guarantee.account.capped => Shortage::CeilingAbove,
         () if open => Shortage::NotHelped,

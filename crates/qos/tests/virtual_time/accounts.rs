@@ -184,6 +184,22 @@ fn what_a_floor_in_bytes_needs_is_counted_in_its_own_requests() {
     assert_eq!((why, kind), (Shortage::NeedsOutstanding(3), LimitKind::Throughput));
 }
 
+/// Requests are on their way for longer than in the device, so the gate sees none most of the time.
+/// At depth 2 and 600 µs a turn that is 3333 a second of 4000: by Little's law 2.4 are needed, so 3.
+/// A client that pauses for longer than a turn asks for nothing meanwhile.
+#[test]
+fn time_on_the_way_is_asked_for_too() {
+    let floor = Floor { iops: Some(Iops(4000)), bytes: None, latency: None };
+    let limits = Limits { floor, ..Limits::default() };
+    let after = |ns: u64, depth: usize| fared(Device::new(8, 100_000), Client::new(1, depth).think(ns), limits);
+    let state = after(500_000, 2);
+    let FloorState::Short { served, why, .. } = state else { panic!("{state:?}") };
+    assert!((3_300..=3_340).contains(&served), "{served}");
+    assert_eq!(why, Shortage::NeedsOutstanding(3));
+    assert_eq!(after(500_000, 3), FloorState::Met);
+    assert_eq!(after(5_000_000, 2), FloorState::Met);
+}
+
 /// The account of one object.
 fn account_of(bed: &mut Bed, object: u32) -> ObjectAccount {
     accounts(bed).into_iter().find(|account| account.object.0 == object).unwrap_or_else(|| panic!("{object}"))
