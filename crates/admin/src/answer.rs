@@ -69,6 +69,13 @@ pub enum Note {
         /// Its path.
         path: String,
     },
+    /// A volume of another SVM has had its junction path before.
+    PathElsewhere {
+        /// The SVM of the volume that is mounted now.
+        svm: String,
+        /// The path.
+        path: String,
+    },
     /// More is promised than the pool's goal allows.
     BeyondGoal {
         /// The sum of all floors.
@@ -135,6 +142,11 @@ impl fmt::Display for Note {
                 goal.most().0,
                 goal.percent,
                 goal.capacity.0
+            ),
+            Note::PathElsewhere { svm, path } => write!(
+                f,
+                "clients mount it as {svm}:{path}; without `{svm}:` they get a volume of another SVM, which had {path} \
+                 first"
             ),
             Note::DeletedByRestore { path, group: None } => {
                 write!(f, "{path}: deleted; the snapshot has none of that name")

@@ -1,7 +1,7 @@
 //! Details of objects beyond their sizes and policies. They are stored and shown, and do not affect
 //! data.
 
-use super::{AdminError, Administration, Effect, Errand, Obstacle};
+use super::{AdminError, Administration, Effect, Errand, Note, Obstacle};
 use block::ObjectId;
 use ontap::value::{JunctionPath, OsType};
 use qos::{Object, ObjectKind};
@@ -15,10 +15,22 @@ pub struct ObjectDetails {
     pub created: u64,
     /// A volume's place in its SVM's name space.
     pub junction: Option<JunctionPath>,
+    /// When a volume got its present name or junction, in seconds since 1970; 0 if it has had them
+    /// since it was made.
+    pub placed: u64,
     /// What a volume was cloned from.
     pub origin: Option<CloneOrigin>,
     /// The node of a clients' file in its volume's tree.
     pub node: Option<FileNode>,
+}
+
+impl ObjectDetails {
+    /// Since when a volume has had its place in name spaces, in seconds since 1970. Of the volumes
+    /// of several SVMs at a path that is given without its SVM, clients mount the one that was
+    /// there first.
+    pub fn placed_since(&self) -> u64 {
+        self.created.max(self.placed)
+    }
 }
 
 /// Identifies a file in a volume's tree for as long as it exists.
@@ -85,7 +97,8 @@ impl Errand<'_> {
         self.set_details(lun, ObjectDetails { os_type, ..self.details(lun) });
     }
 
-    /// Sets or removes a volume's place in its SVM's name space.
+    /// Sets or removes a volume's place in its SVM's name space. Other SVMs may have the same one:
+    /// those that had it before keep it for clients that mount it without an SVM.
     pub fn set_junction(&mut self, volume: ObjectId, junction: Option<&JunctionPath>) -> Result<(), AdminError> {
         if let Some(path) = junction
             && let Some(other) = self.at_junction(volume, path)
@@ -95,8 +108,29 @@ impl Errand<'_> {
                 format!("SVM {svm} has volume {other} at {path}; give another path, or `volume unmount {other}`");
             return Err(Obstacle::JunctionTaken.told(text).given(path).about(svm).into());
         }
-        self.set_details(volume, ObjectDetails { junction: junction.cloned(), ..self.details(volume) });
+        let was = self.details(volume);
+        if was.junction.as_ref() == junction {
+            return Ok(());
+        }
+        let first = junction.and_then(|path| self.elsewhere(volume, path));
+        if let (Some(path), Some(_)) = (junction, first) {
+            self.notes.push(Note::PathElsewhere { svm: self.svm_name(volume), path: path.to_string() });
+        }
+        let placed = first.map_or(0, |first| first + 1).max(self.at.date());
+        self.set_details(volume, ObjectDetails { junction: junction.cloned(), placed, ..was });
         Ok(())
+    }
+
+    /// Since when at most volumes of other SVMs have had that path, as a junction or by their names.
+    fn elsewhere(&self, volume: ObjectId, path: &JunctionPath) -> Option<u64> {
+        let (svm, path) = (self.registry.svm_of(volume), path.to_string());
+        let others = self.registry.objects().filter(|other| other.kind() == ObjectKind::Volume);
+        let others = others.filter(|other| self.registry.svm_of(other.id()) != svm);
+        let there = others.map(|other| (other, self.details(other.id()))).filter(|(other, details)| {
+            path.strip_prefix('/') == Some(other.name())
+                || details.junction.as_ref().is_some_and(|junction| junction.to_string() == path)
+        });
+        there.map(|(_, details)| details.placed_since()).max()
     }
 
     /// The other volume of the same SVM that has that place, if any.
@@ -148,7 +182,10 @@ mod tests {
         }
         assert!(run(&mut administration, "volume mount w -junction-path db").unwrap_err().contains("junction path"));
         assert_eq!(administration, before);
-        let _ = run(&mut administration, "volume create x -vserver t -junction-path /db").unwrap();
+        let there_too = run(&mut administration, "volume create x -vserver t -junction-path /db").unwrap();
+        let note =
+            "Note: clients mount it as t:/db; without `t:` they get a volume of another SVM, which had /db first.\n";
+        assert_eq!(there_too.answer.text(), note);
         let renamed = run(&mut administration, "volume rename v -vserver s -newname u").unwrap();
         assert!(matches!(renamed.effects[..], [Effect::Junction { .. }]), "{:?}", renamed.effects);
         let Effect::Junction { object } = renamed.effects[0] else { unreachable!() };

@@ -1,7 +1,7 @@
 //! Renaming: only names change, and hosts reach every LUN and file in the renamed object by its new
 //! name. Existing connections stay.
 
-use super::{AdminError, Answer, Effect, Errand};
+use super::{AdminError, Answer, Effect, Errand, ObjectDetails};
 use block::ObjectId;
 use qos::{Object, ObjectKind};
 
@@ -18,6 +18,10 @@ impl Errand<'_> {
         let change = self.registry.rename(object, to)?;
         self.take(change);
         if self.registry.object(object).map(|object| object.name().to_owned()) != before {
+            if kind == Some(ObjectKind::Volume) {
+                let placed = self.at.date();
+                self.set_details(object, ObjectDetails { placed, ..self.details(object) });
+            }
             self.tell_names_in(object);
         }
         Ok(Answer::default())

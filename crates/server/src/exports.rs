@@ -116,9 +116,9 @@ impl Exports {
         }
     }
 
-    /// Adds or renames a volume.
-    pub(crate) fn place_volume(&mut self, svm: &str, name: &str, volume: ObjectId) {
-        self.folders.place_volume(svm, name, volume);
+    /// Adds or renames a volume, which has had its place since that date.
+    pub(crate) fn place_volume(&mut self, svm: &str, name: &str, placed: (ObjectId, u64)) {
+        self.folders.place_volume(svm, name, placed);
     }
 
     /// Sets a volume's qtrees: their names, and their nodes among its files.

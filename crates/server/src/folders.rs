@@ -46,6 +46,8 @@ pub(crate) struct Folders {
     tops: BTreeMap<String, FolderId>,
     /// The SVM and the name of each volume.
     volumes: HashMap<ObjectId, (String, String)>,
+    /// Since when each volume has had its place, in seconds since 1970.
+    since: HashMap<ObjectId, u64>,
     /// The folders that are tops of volumes or qtrees.
     made: BTreeMap<(ObjectId, NodeId), FolderId>,
     /// The junctions of volumes in the name spaces of their SVMs.
@@ -76,8 +78,8 @@ impl Folders {
         }
     }
 
-    /// Adds a volume, or moves it to that name.
-    pub(crate) fn place_volume(&mut self, svm: &str, name: &str, volume: ObjectId) {
+    /// Adds a volume, or moves it to that name; it has had its place since that date.
+    pub(crate) fn place_volume(&mut self, svm: &str, name: &str, (volume, since): (ObjectId, u64)) {
         self.take_volume(volume);
         let top = FolderId(hash(&full(svm, &[])));
         let id = FolderId(hash(&full(svm, &[name])));
@@ -85,6 +87,7 @@ impl Folders {
         self.by_id.entry(top).or_default().entries.insert(cookie(name), (name.into(), Node::Folder(id)));
         self.by_id.entry(id).or_default().parent = Some(top);
         self.volumes.insert(volume, (svm.into(), name.into()));
+        self.since.insert(volume, since);
         self.set_made(id, (volume, NodeId::ROOT));
     }
 
@@ -110,6 +113,7 @@ impl Folders {
     pub(crate) fn take_volume(&mut self, volume: ObjectId) {
         self.take_made(volume, |_| true);
         self.volumes.remove(&volume);
+        self.since.remove(&volume);
     }
 
     /// Unlinks folders from a volume's tree, and removes those that become empty.
@@ -202,25 +206,37 @@ impl Folders {
         self.junctions.values().filter_map(below).min_by_key(|(_, rest)| rest.len())
     }
 
-    /// Resolves a path that a client mounts: a junction path, `SVM:/VOLUME`, `/VOLUME` if it is
-    /// unique among SVMs, `/vol/VOLUME`, or a folder below one of these.
+    /// Since when a volume has had its place, and its number, which decides between equal dates.
+    fn placed(&self, svm: &str, volume: &str) -> Option<(u64, ObjectId)> {
+        let (volume, _) = self.by_id.get(&FolderId(hash(&full(svm, &[volume]))))?.made?;
+        Some((*self.since.get(&volume)?, volume))
+    }
+
+    /// Resolves a path that a client mounts: a junction path, `SVM:/VOLUME`, `/VOLUME`,
+    /// `/vol/VOLUME`, or a folder below one of these. Without an SVM, the volume that has had its
+    /// place longest counts, so that no SVM takes a path away from another one's clients.
     pub(crate) fn mount(&self, given: &str) -> Option<FolderId> {
         let (svm, path) = match given.trim_start_matches('/').split_once(':') {
             Some((svm, path)) => (Some(svm), path),
             None => (None, given),
         };
-        let mut found = self.tops().filter(|(name, _)| svm.is_none_or(|svm| svm == *name)).filter_map(|(name, top)| {
-            let mut id = top;
+        let tops = self.tops().filter(|(name, _)| svm.is_none_or(|svm| svm == *name));
+        let found = tops.filter_map(|(name, top)| {
             let (volume, rest) = self.joined(name, path).map_or((None, path), |(volume, rest)| (Some(volume), rest));
-            for name in volume.into_iter().chain(names(rest)) {
-                match self.look_up(id, name)? {
-                    Node::Folder(below) => id = below,
-                    Node::File(_) | Node::Made(..) => return None,
-                }
-            }
-            Some(id)
+            let mut below = volume.into_iter().chain(names(rest)).peekable();
+            let placed = below.peek().and_then(|volume| self.placed(name, volume));
+            let folder = below.try_fold(top, |id, name| match self.look_up(id, name)? {
+                Node::Folder(below) => Some(below),
+                Node::File(_) | Node::Made(..) => None,
+            })?;
+            Some((placed, folder))
         });
-        found.next().filter(|_| found.next().is_none())
+        let mut found: Vec<_> = found.collect();
+        found.sort_by_key(|(placed, _)| (placed.is_none(), *placed));
+        match found[..] {
+            [(_, folder)] | [(Some(_), folder), ..] => Some(folder),
+            _ => None,
+        }
     }
 
     /// Visits everything below a folder, until `look` returns true.
@@ -312,6 +328,29 @@ mod tests {
         assert_eq!(folders.mount("b:/v1"), folders.mount("b:/v2"));
         folders.join(ObjectId(10), None);
         assert_eq!((folders.mount("/db/prod"), folders.junction("a", "v1")), (None, None));
+    }
+
+    /// Who has a path first keeps it for clients that name no SVM, by its junction or its name.
+    #[test]
+    fn no_svm_takes_a_path_from_another() {
+        let mut folders = Folders::default();
+        let junction = |svm: &str, path: &str, volume: &str| {
+            Some(Junction { svm: svm.into(), path: path.into(), volume: volume.into() })
+        };
+        folders.place_volume("a", "v2", (ObjectId(2), 20));
+        folders.join(ObjectId(2), junction("a", "/db", "v2"));
+        let first = folders.mount("/db").unwrap();
+        folders.place_volume("b", "v1", (ObjectId(1), 30));
+        folders.join(ObjectId(1), junction("b", "/db", "v1"));
+        folders.place_volume("c", "db", (ObjectId(3), 40));
+        folders.place_volume("c", "v2", (ObjectId(4), 20));
+        for path in ["/db", "/v2", "a:/db", "/vol/v2"] {
+            assert_eq!(folders.mount(path), Some(first), "{path}");
+        }
+        let (second, third) = (folders.mount("b:/db").unwrap(), folders.mount("c:/db").unwrap());
+        assert!(first != second && second != third);
+        folders.join(ObjectId(2), None);
+        assert_eq!(folders.mount("/db"), Some(second), "the next one");
     }
 
     #[test]

@@ -77,6 +77,7 @@ pub(crate) enum Order {
         object: ObjectId,
         svm: String,
         volume: String,
+        since: u64,
         limit: u64,
         qtrees: Vec<(ObjectId, String)>,
         files: Vec<FollowedFile>,

@@ -95,6 +95,7 @@ pub(crate) fn details_of(contents: &Contents) -> BTreeMap<ObjectId, ObjectDetail
         os_type: row.os_type.as_ref().and_then(|word| word.parse().ok()).unwrap_or_default(),
         created: row.created,
         junction: row.junction.as_ref().and_then(|path| path.parse().ok()),
+        placed: row.placed,
         origin: row
             .origin
             .map(|volume| CloneOrigin { volume: ObjectId(volume), snapshot: row.origin_snapshot.clone() }),
@@ -166,7 +167,7 @@ fn object_kind_of(kind: Kind) -> ObjectKind {
 
 fn object_row(record: &ObjectRecord, administration: &Administration) -> ObjectRow {
     let kind = kind_of(record.kind);
-    let ObjectDetails { os_type, created, junction, origin, node } = administration.details(record.id);
+    let ObjectDetails { os_type, created, junction, placed, origin, node } = administration.details(record.id);
     let (origin, origin_snapshot) = origin.map_or((None, None), |origin| (Some(origin.volume.0), origin.snapshot));
     ObjectRow {
         id: record.id.0,
@@ -181,6 +182,7 @@ fn object_row(record: &ObjectRecord, administration: &Administration) -> ObjectR
         os_type: (kind == Kind::Lun).then(|| os_type.to_string()),
         created,
         junction: junction.map(|path| path.to_string()),
+        placed,
         origin,
         origin_snapshot,
         node: node.map(|FileNode { number, generation }| (number, generation)),

@@ -9,9 +9,8 @@
 //! contents. The maps know which edition they belong to (see [`map::Agreed`]). So a catalogue that
 //! is outdated, from another pool, or incomplete is detected.
 //!
-//! On a full file system nothing could be deleted, because a deletion has to be written first. So
-//! some space is reserved by a file beside the catalogue. It is removed when a change that frees
-//! space finds none left, and is created again once there is some.
+//! On a full file system nothing could be deleted, as a deletion is written first. So a file beside
+//! the catalogue reserves some space: it is removed where that is needed, and made again afterwards.
 
 mod changes;
 mod file;
@@ -52,8 +51,7 @@ pub enum Kind {
     Lun,
     /// A file of a volume or qtree with a fixed size, created by an administrator.
     File,
-    /// A file of a volume or qtree that clients created, and that has or had a policy. Its data is
-    /// in its volume's tree.
+    /// A file that clients created and that has or had a policy; its data is in its volume's tree.
     ClientFile,
 }
 
@@ -78,13 +76,14 @@ pub struct ObjectRow {
     pub fair: bool,
     /// Whether an administrator took a LUN offline: it is kept, but clients cannot access it.
     pub offline: bool,
-    /// The operating system that a LUN is for, in the administrators' term; `None` for anything
-    /// else.
+    /// The operating system that a LUN is for, in the administrators' term.
     pub os_type: Option<String>,
     /// When a volume was created, in seconds since 1970; 0 if unknown.
     pub created: u64,
     /// A volume's place in its SVM's name space.
     pub junction: Option<String>,
+    /// When a volume got its name or junction, in seconds since 1970; 0 if when it was created.
+    pub placed: u64,
     /// The volume that a volume was cloned from. It may have been deleted.
     pub origin: Option<CatalogueId>,
     /// The snapshot that it was cloned from, if it was one.
@@ -109,6 +108,7 @@ impl ObjectRow {
             os_type: None,
             created: 0,
             junction: None,
+            placed: 0,
             origin: None,
             origin_snapshot: None,
             node: None,

@@ -18,6 +18,8 @@ const _: () = assert!(admin::FILES_BYTES == tree::limits::TREE_BYTES, "a volume'
 pub(super) struct VolumeTold {
     svm: String,
     name: String,
+    /// Since when it has had its place in name spaces, in seconds since 1970.
+    since: u64,
     /// The space for its files, in bytes.
     limit: u64,
     qtrees: Vec<(ObjectId, String)>,
@@ -40,8 +42,8 @@ impl Control {
         for object in volumes {
             let now = self.volume_told(object);
             if told.get(&object) != Some(&now) {
-                let VolumeTold { svm, name: volume, limit, qtrees, files } = now.clone();
-                self.shard.order(Order::Volume { object, svm, volume, limit, qtrees, files })?;
+                let VolumeTold { svm, name: volume, since, limit, qtrees, files } = now.clone();
+                self.shard.order(Order::Volume { object, svm, volume, since, limit, qtrees, files })?;
                 told.insert(object, now);
             }
         }
@@ -80,7 +82,8 @@ impl Control {
             name: file.name().to_owned(),
         });
         let (svm, name) = (name(registry.svm_of(volume)), name(Some(volume)));
-        VolumeTold { svm, name, limit: left, qtrees, files: files.collect() }
+        let since = self.administration.details(volume).placed_since();
+        VolumeTold { svm, name, since, limit: left, qtrees, files: files.collect() }
     }
 
     pub(super) fn is_volume(&self, object: ObjectId) -> bool {

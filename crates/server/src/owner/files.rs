@@ -53,12 +53,12 @@ impl Owner {
     /// Executes orders that concern files.
     pub(super) fn order_files(&mut self, now: Time, order: Order) {
         match order {
-            Order::Volume { object, svm, volume, limit, qtrees, files } => {
+            Order::Volume { object, svm, volume, since, limit, qtrees, files } => {
                 let date = self.exports.since_1970(now);
                 self.gate.inner_mut().open(object);
                 qtrees.iter().for_each(|(qtree, _)| self.gate.inner_mut().open_within(*qtree, object));
                 files.iter().for_each(|file| self.gate.inner_mut().open_within(file.object, object));
-                self.exports.place_volume(&svm, &volume, object);
+                self.exports.place_volume(&svm, &volume, (object, since));
                 self.files.place(date, object, (format!("{svm}:/vol/{volume}/."), limit), qtrees);
                 self.files.follow(object, files);
                 self.exports.place_qtrees(object, &self.files.qtrees(object));

@@ -287,7 +287,7 @@ fn a_lun_is_made_of_zeroes_only_by_name() {
     let db = Connection::open(pool.join("catalogue.db")).unwrap();
     db.execute_batch(
         "INSERT INTO object SELECT 9, kind, parent, 'lun9', size, policy, template, fair, offline, os_type, created,
-                            junction, origin, origin_snapshot, node, generation FROM object WHERE id = 3",
+                            junction, placed, origin, origin_snapshot, node, generation FROM object WHERE id = 3",
     )
     .unwrap();
     drop(db);

@@ -25,7 +25,7 @@ pub struct PartitionRow {
 pub(super) fn read(db: &Connection) -> rusqlite::Result<Contents> {
     let mut query = db.prepare(
         "SELECT id, kind, parent, name, size, policy, template, fair, offline, os_type, created, junction, origin,
-                origin_snapshot, node, generation FROM object",
+                origin_snapshot, node, generation, placed FROM object",
     )?;
     let objects =
         query.query_map([], |row| object_of(row).map(|object| (object.id, object)))?.collect::<Result<_, _>>()?;
@@ -104,13 +104,13 @@ pub(super) fn write_snapshot(change: &Transaction<'_>, row: &SnapshotRow) -> rus
 
 pub(super) fn write_object(change: &Transaction<'_>, row: &ObjectRow) -> rusqlite::Result<usize> {
     let sql = "INSERT INTO object (id, kind, parent, name, size, policy, template, fair, offline, os_type, created,
-                                   junction, origin, origin_snapshot, node, generation)
-               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16)
+                                   junction, origin, origin_snapshot, node, generation, placed)
+               VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9, ?10, ?11, ?12, ?13, ?14, ?15, ?16, ?17)
                ON CONFLICT (id) DO UPDATE SET kind = excluded.kind, parent = excluded.parent, name = excluded.name,
                size = excluded.size, policy = excluded.policy, template = excluded.template, fair = excluded.fair,
                offline = excluded.offline, os_type = excluded.os_type, created = excluded.created,
                junction = excluded.junction, origin = excluded.origin, origin_snapshot = excluded.origin_snapshot,
-               node = excluded.node, generation = excluded.generation";
+               node = excluded.node, generation = excluded.generation, placed = excluded.placed";
     let ObjectRow {
         id,
         kind,
@@ -124,13 +124,14 @@ pub(super) fn write_object(change: &Transaction<'_>, row: &ObjectRow) -> rusqlit
         os_type,
         created,
         junction,
+        placed,
         origin,
         origin_snapshot,
         node,
     } = row;
     let (node, generation) = (node.map(|(number, _)| number), node.map(|(_, generation)| generation as i64));
-    let (kind, size, created) = (kind.word(), *size as i64, *created as i64);
-    let placed = params![
+    let (kind, size, created, placed) = (kind.word(), *size as i64, *created as i64, *placed as i64);
+    let values = params![
         id,
         kind,
         parent,
@@ -146,9 +147,10 @@ pub(super) fn write_object(change: &Transaction<'_>, row: &ObjectRow) -> rusqlit
         origin,
         origin_snapshot,
         node,
-        generation
+        generation,
+        placed
     ];
-    change.execute(sql, placed)
+    change.execute(sql, values)
 }
 
 pub(super) fn write_policy(change: &Transaction<'_>, row: &PolicyRow) -> rusqlite::Result<usize> {
@@ -210,7 +212,7 @@ fn leaf_of(row: &Row<'_>) -> rusqlite::Result<SnapshotLeafRow> {
 
 fn object_of(row: &Row<'_>) -> rusqlite::Result<ObjectRow> {
     let kind = kind_of(row, 1)?;
-    let (size, created): (i64, i64) = (row.get(4)?, row.get(10)?);
+    let (size, created, placed): (i64, i64, i64) = (row.get(4)?, row.get(10)?, row.get(16)?);
     Ok(ObjectRow {
         id: row.get(0)?,
         kind,
@@ -224,6 +226,7 @@ fn object_of(row: &Row<'_>) -> rusqlite::Result<ObjectRow> {
         os_type: row.get(9)?,
         created: created as u64,
         junction: row.get(11)?,
+        placed: placed as u64,
         origin: row.get(12)?,
         origin_snapshot: row.get(13)?,
         node: row.get::<_, Option<u32>>(14)?.zip(row.get::<_, Option<i64>>(15)?.map(|generation| generation as u64)),
@@ -305,12 +308,13 @@ impl ObjectRow {
             os_type,
             created,
             junction,
+            placed,
             origin,
             origin_snapshot,
             node,
         } = self;
         let mut sum = Digest { crc: 0, bytes: Vec::new() };
-        sum.numbers(&[OBJECT, u64::from(*id), *size, u64::from(*fair), u64::from(*offline), *created]);
+        sum.numbers(&[OBJECT, u64::from(*id), *size, u64::from(*fair), u64::from(*offline), *created, *placed]);
         [parent, policy, template, origin].into_iter().for_each(|other| sum.maybe(*other));
         sum.maybe(node.map(|(number, _)| number));
         sum.numbers(&[node.map_or(0, |(_, generation)| generation)]);

@@ -4,7 +4,7 @@
 pub(super) const APPLICATION_ID: i64 = 0x5345_4157;
 
 /// The format that this program writes, and the only one that it reads.
-pub(super) const FORMAT: u32 = 15;
+pub(super) const FORMAT: u32 = 16;
 
 /// The tables. A catalogue must have them to the letter, so that any change to this text is another
 /// format.
@@ -22,6 +22,7 @@ pub(super) const SCHEMA: &str = "
         os_type   TEXT,
         created   INTEGER NOT NULL,
         junction  TEXT,
+        placed    INTEGER NOT NULL,
         origin    INTEGER,
         origin_snapshot TEXT,
         node      INTEGER,

@@ -50,6 +50,7 @@ fn small() -> Contents {
         policy: Some(4),
         created: 1_795_314_600,
         junction: Some("/vol1".into()),
+        placed: 1_795_314_700,
         origin: Some(2),
         origin_snapshot: Some("nightly".into()),
         ..object(2, Kind::Volume, Some(1), "vol1")

@@ -61,3 +61,39 @@ fn junction_paths_are_where_volumes_are_mounted() {
     drop(client);
     server.until_empty();
 }
+
+/// A path that another SVM gets too stays with the volume that had it first, also after a restart
+/// and where the other volume is the older one; the other is mounted with its SVM.
+#[test]
+fn no_svm_takes_a_path_from_the_clients_of_another() {
+    let front = || front(Access::default());
+    let mut server = Server::start_behind(BACKENDS[0], limits(), front());
+    for line in [
+        "vserver create svm02",
+        "volume create old -vserver svm02 -size 10MB",
+        "volume create new -vserver svm01 -size 10MB -junction-path /db",
+    ] {
+        server.control.execute(line).unwrap();
+    }
+    let mut client = Client::connect(&server);
+    let first = client.mount("/db").unwrap();
+    let answer = server.control.execute("volume mount old -vserver svm02 -junction-path /db").unwrap();
+    assert!(answer.contains("clients mount it as svm02:/db"), "{answer}");
+    server.control.execute("volume create db -vserver svm02 -size 10MB").unwrap();
+    assert_eq!(client.mount("/db"), Ok(first));
+    drop(client);
+    server.until_empty();
+    let server = server.restart_behind(limits(), front());
+    let mut client = Client::connect(&server);
+    assert_eq!((client.mount("/db"), client.mount("svm01:/db")), (Ok(first), Ok(first)));
+    let second = client.mount("svm02:/db").unwrap();
+    assert_ne!(first, second);
+    client.send((mount::PROGRAM, 3, 5), &[], |_| ());
+    let results = client.results();
+    let listed = mount::read_exports(&mut Reader::new(&results)).unwrap();
+    for path in ["/db", "/svm02:/db"] {
+        assert!(listed.iter().any(|exported| exported.path == path.as_bytes()), "{path}: {listed:?}");
+    }
+    drop(client);
+    server.until_empty();
+}
