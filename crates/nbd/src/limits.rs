@@ -23,13 +23,14 @@ pub const STATUS_EXTENTS_MAX: u32 = 1 << 20;
 /// Limits of one handshake, with the same names on both sides.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HandshakeLimits {
-    /// Options that a client may send (server only): enough to describe a few dozen exports on one
-    /// connection.
+    /// Options that a client may send (server only), and two more for each export that it was told
+    /// of: enough to describe all of them on one connection.
     pub options: u32,
     /// Bytes in the data of one option (server) or one option reply (client), all of which the
     /// caller may have to buffer.
     pub option_bytes: u32,
-    /// Bytes received in the whole handshake, including skipped ones.
+    /// Bytes received in the whole handshake, including skipped ones, without those of the options
+    /// that listed exports add.
     pub total_bytes: u64,
     /// Bytes in one answer to `LIST` (server), and of the exports kept from one (client: 16 bytes
     /// or more for each).

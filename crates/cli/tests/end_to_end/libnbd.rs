@@ -52,6 +52,22 @@ fn exports_are_listed_and_a_path_of_two_svms_needs_its_svm() {
     assert_eq!(run(client("nbdinfo").arg(server.uri(LUN))).code, Some(1), "the short name would be a guess");
 }
 
+/// nbdinfo asks about every export twice on the connection that lists them: 40 are more than 64
+/// options.
+#[test]
+fn many_exports_are_listed_with_their_sizes() {
+    requires!("nbdinfo");
+    let scratch = Scratch::new();
+    let server = Server::start(&scratch);
+    server.tell(&["vserver create -vserver svm01", "volume create -volume vol1 -size 1GB"]);
+    let luns: Vec<String> = (0..40).map(|lun| format!("lun create -path /vol/vol1/lun{lun} -size 1MiB")).collect();
+    server.tell(&luns.iter().map(String::as_str).collect::<Vec<_>>());
+    let listed = succeed_with(client("nbdinfo"), ["--list", "--json", &server.uri("")]);
+    let listed: serde_json::Value = serde_json::from_str(&listed).expect("JSON");
+    let sizes = listed["exports"].as_array().expect("a list").iter().map(|export| export["export-size"].as_u64());
+    assert_eq!(sizes.collect::<Vec<_>>(), [Some(1 << 20); 40]);
+}
+
 /// nbdinfo --map sees what is allocated: nothing of a new LUN, then the one MiB that was written in
 /// its middle.
 #[test]

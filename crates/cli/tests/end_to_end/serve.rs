@@ -160,15 +160,15 @@ fn what_is_closed_is_in_the_log() {
     let option = |number: u32, data: &[u8]| {
         [&b"IHAVEOPT"[..], &number.to_be_bytes(), &(data.len() as u32).to_be_bytes(), data].concat()
     };
-    // Fixed newstyle and no padding. LIST is 3, EXPORT_NAME 1; a read of 1 MiB is more than a
-    // socket takes, 2 is the goodbye.
+    // Fixed newstyle and no padding. LIST is 3, and adds two options for the only LUN; EXPORT_NAME
+    // is 1; a read of 1 MiB is more than a socket takes, 2 is the goodbye.
     let flags = 3_u32.to_be_bytes();
     let head = |kind: u16, len: u32| {
         [&0x2560_9513_u32.to_be_bytes()[..], &[0; 2], &kind.to_be_bytes(), &[0; 16], &len.to_be_bytes()].concat()
     };
     let rude = [&flags[..], &option(1, LUN.as_bytes()), &head(0, 1 << 20), &head(2, 0)].concat();
     let rude = call(&rude);
-    let long = call(&[&flags[..], &option(3, &[]).repeat(3)].concat());
+    let long = call(&[&flags[..], &option(3, &[]).repeat(5)].concat());
     let silent = call(&[]);
     let mut missing = vec!["patience", "handshake_options", "handshake_time"];
     while !missing.is_empty() {

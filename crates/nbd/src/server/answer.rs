@@ -1,7 +1,7 @@
 //! The server's answers, with a function for each option.
 
 use super::Admitted;
-use super::handshake::{Answered, ServerHandshake, export_name_error};
+use super::handshake::{Answered, Described, ServerHandshake, export_name_error};
 use crate::contexts::{Context, Contexts};
 use crate::error::HandshakeError;
 use crate::export::{ExportInfo, ExportRefusal, Exports, TransmissionFlags};
@@ -13,6 +13,10 @@ use crate::settings::Framing;
 use crate::text::{cut, text};
 use crate::values::{EXPORT_NAME_ZEROES, info, opt, rep};
 use crate::wire::Put;
+
+/// Options about each export that was listed: nbdinfo sends `INFO` and `LIST_META_CONTEXT` or
+/// `SET_META_CONTEXT` for each on the same connection.
+const ASKED_OF_EACH: u64 = 2;
 
 /// A result, or an error reply: its code and a message.
 type Answer<T> = Result<T, (u32, String)>;
@@ -93,17 +97,18 @@ impl ServerHandshake {
         Ok(Box::new(admitted))
     }
 
-    /// `LIST`.
-    fn list(&self, data: &[u8], exports: &dyn Exports, out: &mut Vec<u8>) -> Answer<()> {
+    /// `LIST`. Afterwards the client may ask about each export twice: its size, and its contexts.
+    fn list(&mut self, data: &[u8], exports: &dyn Exports, out: &mut Vec<u8>) -> Answer<()> {
         nothing(data)?;
         let start = out.len();
         let end = start + self.list_bytes_max();
-        let mut full = false;
+        let (mut full, mut listed) = (false, 0_u32);
         exports.list(&mut |name, description| {
             full |= out.len() > end;
             if full || text(name.as_bytes()).is_err() {
                 return;
             }
+            listed = listed.saturating_add(1);
             put_reply(out, opt::LIST, rep::SERVER, |out| {
                 out.put_counted(name.as_bytes());
                 out.extend_from_slice(cut(description.unwrap_or("")).as_bytes());
@@ -113,6 +118,9 @@ impl ServerHandshake {
             out.truncate(start);
             return Err((rep::ERR_TOO_BIG, format!("the list takes more than {} bytes", self.list_bytes_max())));
         }
+        // Such an option takes at most twice the bytes of the export's reply to LIST.
+        let bytes = ASKED_OF_EACH * 2 * (out.len() - start) as u64;
+        self.described = Described { options: listed.saturating_mul(ASKED_OF_EACH as u32), bytes };
         put_ack(out, opt::LIST);
         Ok(())
     }

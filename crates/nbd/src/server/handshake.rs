@@ -27,7 +27,16 @@ pub struct ServerHandshake {
     pub(super) no_zeroes: bool,
     options: u32,
     bytes: u64,
+    /// What a client may send beyond the limits since it was told of so many exports.
+    pub(super) described: Described,
     pub(super) state: Negotiation,
+}
+
+/// What it takes to ask about every export of a list.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Described {
+    pub options: u32,
+    pub bytes: u64,
 }
 
 /// What options have agreed so far; dropped when TLS starts.
@@ -71,6 +80,7 @@ impl ServerHandshake {
             no_zeroes: false,
             options: 0,
             bytes: 0,
+            described: Described::default(),
             state: Negotiation::default(),
         }
     }
@@ -215,11 +225,13 @@ impl ServerHandshake {
         }
         // "if a server believes a client's behaviour constitutes a denial of service, it MAY
         // initiate a hard disconnect".
-        if self.options >= self.limits.options {
-            return Err(HandshakeError::TooManyOptions(self.limits.options));
+        let options = self.limits.options.saturating_add(self.described.options);
+        if self.options >= options {
+            return Err(HandshakeError::TooManyOptions(options));
         }
-        if self.bytes + OPTION_HEADER_BYTES as u64 + u64::from(head.len) > self.limits.total_bytes {
-            return Err(HandshakeError::TooManyBytes(self.limits.total_bytes));
+        let bytes = self.limits.total_bytes.saturating_add(self.described.bytes);
+        if self.bytes + OPTION_HEADER_BYTES as u64 + u64::from(head.len) > bytes {
+            return Err(HandshakeError::TooManyBytes(bytes));
         }
         Ok(())
     }

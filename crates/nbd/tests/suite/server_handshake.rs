@@ -371,6 +371,19 @@ fn a_stranger_is_shown_the_door() {
     assert!(matches!(step, Err(HandshakeError::Magic { got: 0, .. })));
 }
 
+/// A client that was told of an export may ask about it twice, however often it is told: of 2
+/// options and 100 bytes it comes to 4 options with one export.
+#[test]
+fn each_export_that_is_listed_may_be_asked_about() {
+    let limits = HandshakeLimits { options: 2, option_bytes: 32, total_bytes: 100, list_bytes: 1000 };
+    let after = |asked: usize| {
+        let asked = option(6, "00000004 'disk' 0000").repeat(asked);
+        feed(&mut server_with(limits, TlsMode::Off, FIXED), &[option(3, "").repeat(2), asked].concat()).1
+    };
+    assert_eq!(after(2), Ok(ServerStep::NeedMore(16)));
+    assert_eq!(after(3), Err(HandshakeError::TooManyOptions(4)));
+}
+
 #[test]
 fn every_limit_is_met_with_its_name() {
     let limits = HandshakeLimits { options: 2, option_bytes: 32, total_bytes: 100, list_bytes: 10 };

@@ -70,15 +70,20 @@ impl Session {
     /// Ends a failed handshake. Answers that are queued are sent before the connection is closed.
     fn refuse_handshake(&mut self, error: &HandshakeError, notices: &mut Notices) {
         let client = &self.caller;
-        match error {
-            HandshakeError::TooManyOptions(_) => {
+        let text = match error {
+            // By the name of its setting.
+            HandshakeError::TooManyOptions(most) => {
                 tracing::warn!(%client, "connection closed: the limit `handshake_options` is met");
+                format!("{client}: more than {most} options in one handshake (limit `handshake_options`)")
             }
-            error => tracing::info!(session = self.index, %client, %error, "handshake refused"),
-        }
+            error => {
+                tracing::info!(session = self.index, %client, %error, "handshake refused");
+                format!("{client}: {error}")
+            }
+        };
         // A refused export has been noted already.
         if !matches!(error, HandshakeError::ExportName { name: Some(_), .. }) {
-            notices.note(EventKind::ClientRefused, client.to_string(), format!("{client}: {error}"));
+            notices.note(EventKind::ClientRefused, client.to_string(), text);
         }
         self.ending = Ending::Draining;
     }
