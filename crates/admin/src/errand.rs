@@ -264,8 +264,15 @@ pub(crate) fn whole(allocated: u64, used: u64) -> Size {
     Size { allocated: Bytes(allocated), used: Bytes(used) }
 }
 
+/// Names that a list in a message has at most; of the others it has the number.
+const NAMED_MAX: usize = 8;
+
 pub(crate) fn list(names: &[String]) -> String {
-    if names.is_empty() { "none".into() } else { names.join(", ") }
+    match names.len() {
+        0 => "none".into(),
+        1..=NAMED_MAX => names.join(", "),
+        _ => format!("{} and {} more", names[..NAMED_MAX].join(", "), names.len() - NAMED_MAX),
+    }
 }
 
 /// An object's identifier, derived from its number: unique within the pool, and the same after a

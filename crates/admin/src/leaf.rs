@@ -1,7 +1,7 @@
 //! What LUNs and files have in common: a size that must fit in their volume, data that is made,
 //! resized and deleted with them, and a policy.
 
-use super::{AdminError, Assigned, Effect, Errand, Obstacle, path_of, whole};
+use super::{AdminError, Assigned, Effect, Errand, Obstacle, list, path_of, whole};
 use block::ObjectId;
 use qos::{Object, ObjectKind};
 
@@ -137,7 +137,7 @@ impl Errand<'_> {
             return Ok(());
         }
         let path = path_of(self.registry, object).unwrap_or_default();
-        let text = format!("{path}: still holds {}; delete what is in it first", held.join(", "));
+        let text = format!("{path}: still holds {}; delete what is in it first", list(&held));
         Err(Obstacle::NotEmpty.told(text).about(path).into())
     }
 }
@@ -146,6 +146,20 @@ impl Errand<'_> {
 mod tests {
     use crate::{Administration, Effect};
     use block::Time;
+
+    /// A refusal names a few of the things in its way, and how many more there are.
+    #[test]
+    fn a_volume_that_is_full_is_refused_in_a_line() {
+        let mut administration = Administration::new(qos::RegistrySettings::default());
+        let mut run = |line: &str| administration.execute(line, Time::ZERO, &|_| 0).map_err(|error| error.to_string());
+        let luns = (10..40).map(|lun| format!("lun create /vol/v/l{lun} -size 1MiB"));
+        for line in ["vserver create s".into(), "volume create v -size 1GB".into()].into_iter().chain(luns) {
+            let _ = run(&line).unwrap();
+        }
+        let names: Vec<String> = (10..18).map(|lun| format!("LUN l{lun}")).collect();
+        let text = format!("s:/vol/v: still holds {} and 22 more; delete what is in it first", names.join(", "));
+        assert_eq!(run("volume delete v").unwrap_err(), text);
+    }
 
     /// Each command reports what it takes away from clients, and whether it was forced to. Growing,
     /// renaming, and changes to snapshots alone take nothing.

@@ -123,8 +123,10 @@ mod tests {
     #[test]
     fn a_name_of_an_svm_that_users_administrate_stays() {
         let bob = Login { name: "bob".into(), scope: LoginScope::Svm("svm01".into()) };
-        let world = TestWorld { logins: vec![bob], ..TestWorld::default() };
+        let ed = Login { name: "ed".into(), scope: LoginScope::Svm("svm05".into()) };
+        let world = TestWorld { logins: vec![bob, ed], ..TestWorld::default() };
         let mut administration = Administration::new(qos::RegistrySettings::default());
+        let _ = administration.execute("vserver create svm05", Time::ZERO, &|_| 0).unwrap();
         let mut run = |line: &str| {
             let at = At { now: Time::ZERO, began: 0, world: &world };
             let command = ontap::parse(line).unwrap();
@@ -139,6 +141,11 @@ mod tests {
         ] {
             let refused = run(line).unwrap_err();
             assert!(refused.starts_with("SVM svm01: users administrate it by that name (bob); "), "{refused}");
+        }
+        // What is there already is in the way first.
+        for line in ["vserver create svm05", "vserver rename svm02 -newname svm05"] {
+            let refused = run(line).unwrap_err();
+            assert!(refused.contains("the name is in use there"), "{refused}");
         }
         run("vserver rename svm02 -newname svm04").unwrap();
         run("vserver delete svm04").unwrap();

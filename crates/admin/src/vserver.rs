@@ -21,9 +21,10 @@ impl Errand<'_> {
     }
 
     fn create_vserver(&mut self, create: &VserverCreate) -> Result<Answer, AdminError> {
-        self.must_have_no_logins(&create.vserver)?;
         let (svm, change) = self.registry.add_svm(create.vserver.as_str())?;
         self.take(change);
+        // A name that is in use is told first: that of an SVM is its users' as well.
+        self.must_have_no_logins(&create.vserver)?;
         self.assign(svm, &Assigned { fixed: create.qos_policy_group.as_ref(), adaptive: None })?;
         Ok(Answer::default())
     }
@@ -39,11 +40,11 @@ impl Errand<'_> {
     }
 
     fn rename_vserver(&mut self, rename: &VserverRename) -> Result<Answer, AdminError> {
-        for name in [&rename.vserver, &rename.new_name] {
-            self.must_have_no_logins(name)?;
-        }
+        self.must_have_no_logins(&rename.vserver)?;
         let svm = self.svm(Some(&rename.vserver))?;
-        self.rename(svm, rename.new_name.as_str())
+        let answer = self.rename(svm, rename.new_name.as_str())?;
+        self.must_have_no_logins(&rename.new_name)?;
+        Ok(answer)
     }
 
     fn delete_vserver(&mut self, delete: &VserverDelete) -> Result<Answer, AdminError> {
