@@ -253,6 +253,19 @@ fn was_less(recording: &Recording, workloads: &[String], baseline: &str, part: f
     Ok(busy.then(|| format!("in {baseline} a processor was busy, so it is not the storage that is measured")))
 }
 
+/// Why the work of workloads that is missing in a phase, in seconds of it, may not be missing by the
+/// storage's fault.
+fn doubt(
+    recording: &Recording,
+    workloads: &[String],
+    phase: &str,
+    missing_seconds: f64,
+) -> Result<Option<String>, String> {
+    let busy = mostly_held_by_cpu(recording, workloads, phase)?;
+    let busy = busy.then(|| "a processor was busy, so it is not the storage that is measured".to_owned());
+    Ok(stalled_for(phase_named(recording, phase)?.1, missing_seconds).or(busy))
+}
+
 /// Why work of this many seconds may be missing in a phase: the server did not get the processor
 /// for that long.
 fn stalled_for(phase: &Phase, missing_seconds: f64) -> Option<String> {

@@ -1,7 +1,7 @@
 //! Criteria with an absolute bound: a response time not to be exceeded, or a rate to be reached.
 
 use super::figure::{exact, time_told, told};
-use super::{Answer, find_all, intervals, is_silent, measured, mostly_held_by_cpu, phase_named, stalled_for};
+use super::{Answer, doubt, find_all, intervals, is_silent, measured, phase_named};
 use crate::SETTLE;
 use crate::criterion::{Measured, Outcome, Rate};
 use crate::recording::{Counts, HeldBy, Interval, Phase, Recording, Tally, WorkloadRecord};
@@ -27,7 +27,7 @@ pub(super) fn response(
         return Ok((Outcome::Pass, because, worst.measured(at_most)));
     }
     let may_be_late = (1.0 - percentile / 100.0) * ran.length().as_secs_f64();
-    if let Some(why) = doubt(recording, &worst.name, phase, ran, may_be_late)? {
+    if let Some(why) = doubt(recording, std::slice::from_ref(&worst.name), phase, may_be_late)? {
         return Err(format!("{because}; but {why}"));
     }
     Ok((Outcome::Fail, because, worst.measured(at_most)))
@@ -120,24 +120,11 @@ impl Had<'_> {
             ));
         }
         let missing = (1.0 - self.got / self.asked) * ran.length().as_secs_f64();
-        if let Some(why) = doubt(recording, &self.record.name, phase, ran, missing)? {
+        if let Some(why) = doubt(recording, std::slice::from_ref(&self.record.name), phase, missing)? {
             return Err(format!("{because}; but {why}"));
         }
         Ok((Outcome::Fail, because, self.measured()))
     }
-}
-
-/// Why the result may not be due to the storage.
-fn doubt(
-    recording: &Recording,
-    workload: &str,
-    phase: &str,
-    ran: &Phase,
-    missing: f64,
-) -> Result<Option<String>, String> {
-    let busy = mostly_held_by_cpu(recording, &[workload.to_owned()], phase)?;
-    let busy = busy.then(|| "a processor was busy, so it is not the storage that is measured".to_owned());
-    Ok(stalled_for(ran, missing).or(busy))
 }
 
 /// Response time of a workload at a percentile.

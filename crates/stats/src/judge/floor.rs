@@ -5,8 +5,8 @@
 //! each of them.
 
 use super::figure::told;
-use super::{Answer, EXCLUDED_LIMIT, SHORTEST, find_all, in_percent, intervals, is_silent, names, phase_named};
-use super::{is_over, stalled_for};
+use super::is_over;
+use super::{Answer, EXCLUDED_LIMIT, SHORTEST, doubt, find_all, in_percent, intervals, is_silent, names, phase_named};
 use crate::criterion::Outcome;
 use crate::recording::{FloorOutcome, HeldBy, Interval, Phase, Recording, WorkloadRecord};
 use std::collections::BTreeSet;
@@ -65,7 +65,7 @@ pub(super) fn held(recording: &Recording, workloads: &[String], phase: &str, par
     if worst.0 >= part {
         return Ok((Outcome::Pass, because, in_percent(worst.0, part)));
     }
-    match stalled_for(ran, missing) {
+    match doubt(recording, workloads, phase, missing)? {
         Some(why) => Err(format!("{because}; but {why}")),
         None => Ok((Outcome::Fail, because, in_percent(worst.0, part))),
     }

@@ -61,6 +61,23 @@ fn workloads_of_one_object_share_its_floor() {
     assert!(missed.because.starts_with("a and b got 4600 of 5000 IOPS in their worst second (92.0 %)"), "{missed:?}");
 }
 
+/// What is missing because the processor was elsewhere says nothing about the server, as with other
+/// criteria; in a few seconds it is no excuse for all of them.
+#[test]
+fn a_busy_processor_is_no_missed_floor() {
+    let judged = |busy: usize| {
+        let mut recording = floored(run([[1500, 9000]; 2]), "s:/vol/a", Some(2000), None);
+        let phase = recording.phases.iter().find(|phase| phase.name == "after").unwrap().clone();
+        let seconds = recording.workloads[0].intervals.iter_mut().filter(|second| second.start >= phase.start);
+        seconds.take(busy).for_each(|second| second.held_by = HeldBy::Cpu);
+        judge(&recording, &["a"])
+    };
+    let doubtful = judged(4);
+    assert_eq!(doubtful.outcome, Outcome::CannotSay, "{doubtful:?}");
+    assert!(doubtful.because.ends_with("but a processor was busy, so it is not the storage that is measured"));
+    assert_eq!(judged(1).outcome, Outcome::Fail);
+}
+
 #[test]
 fn who_asked_for_less_than_the_floor_is_told_so() {
     for (held_by, floor) in [(HeldBy::Pace, FloorOutcome::NotSet), (HeldBy::Depth, FloorOutcome::Met)] {
