@@ -96,7 +96,11 @@ impl Work<'_, '_> {
                 sum.join(seen);
             }
         }
-        Ok(volumes.iter().map(|v| self.measured(workload_name(v), Some(v.id()), &sums[&v.id()])).collect())
+        let row = |volume: &&Object| Measured {
+            vserver: Some(self.errand.svm_name(volume.id())),
+            ..self.measured(workload_name(volume), Some(volume.id()), &sums[&volume.id()])
+        };
+        Ok(volumes.iter().map(row).collect())
     }
 
     /// Only the state of an object's own floor.
@@ -117,6 +121,7 @@ impl Work<'_, '_> {
         let mean = seen.spent() / seen.completed;
         Measured {
             name,
+            vserver: None,
             id: object.map(|object| object.0),
             iops: rate(seen.ops()),
             bytes_per_second: rate(seen.bytes()),

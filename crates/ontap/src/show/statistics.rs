@@ -12,6 +12,8 @@ use serde_json::{Map, Value};
 pub struct Measured {
     /// The policy group, or `<object>-wid<number>`.
     pub name: String,
+    /// The SVM of a volume: volumes of several may have the same name.
+    pub vserver: Option<String>,
     /// The number of the workload; policy groups have none.
     pub id: Option<u32>,
     /// Operations per second.
@@ -100,6 +102,8 @@ pub struct Statistics {
     pub rows: Vec<Measured>,
     /// Advice for administrators, in a sentence.
     pub advice: Option<String>,
+    /// Whether volumes of several SVMs were measured.
+    of_svms: bool,
     output: Output,
 }
 
@@ -107,6 +111,8 @@ impl Statistics {
     /// Makes an iteration of everything that was measured.
     pub fn new(mut measured: Vec<Measured>, command: &StatisticsShow, advice: Option<String>) -> Statistics {
         let (scope, figures, total) = (command.scope, command.figures, total(&measured));
+        let mut svms = measured.iter().map(|m| &m.vserver);
+        let of_svms = svms.next().is_some_and(|first| svms.any(|other| other != first));
         measured.sort_by_key(|m| {
             let rank = match figures {
                 StatisticsFigures::Latency => m.latency_ns,
@@ -115,7 +121,7 @@ impl Statistics {
             (std::cmp::Reverse(rank), m.name.clone())
         });
         measured.truncate(command.rows.map_or(ROWS_DEFAULT, |rows| rows.get()));
-        Statistics { scope, figures, total, rows: measured, advice, output: command.output }
+        Statistics { scope, figures, total, rows: measured, advice, of_svms, output: command.output }
     }
 
     /// The answer in ONTAP's layout, with throughput in powers of 1024 as in published tables; or
@@ -124,7 +130,8 @@ impl Statistics {
         if self.output == Output::Json {
             return self.json();
         }
-        let layout = Layout { scope: self.scope, figures: self.figures, units: SizeUnits::Binary };
+        let layout =
+            Layout { scope: self.scope, figures: self.figures, of_svms: self.of_svms, units: SizeUnits::Binary };
         let mut table = Table::new(layout.columns());
         table.line(layout.cells(&self.total, "-".to_owned()));
         for row in &self.rows {
@@ -152,6 +159,9 @@ impl Statistics {
         let mut record = Map::new();
         let mut put = |name: &str, value: Value| drop(record.insert(name.to_owned(), value));
         put(name, m.name.clone().into());
+        if self.scope == StatisticsScope::Volume {
+            put("vserver", m.vserver.clone().into());
+        }
         if !of_groups {
             put("id", m.id.into());
         }
@@ -187,9 +197,13 @@ impl Statistics {
     }
 }
 
+/// The width of the column of SVMs.
+const SVM_WIDTH: usize = 10;
+
 struct Layout {
     scope: StatisticsScope,
     figures: StatisticsFigures,
+    of_svms: bool,
     units: SizeUnits,
 }
 
@@ -206,8 +220,10 @@ impl Layout {
         let width = self.name_width();
         let mut columns = match self.of_groups() {
             true => vec![Column::left("", "Policy Group", width)],
-            false => vec![Column::left("", "Workload", width), Column::right("", "ID", 6)],
+            false => vec![Column::left("", "Workload", width)],
         };
+        columns.extend(self.of_svms.then(|| Column::left("", "Vserver", SVM_WIDTH)));
+        columns.extend((!self.of_groups()).then(|| Column::right("", "ID", 6)));
         let work =
             [Column::right("", "IOPS", 8), Column::right("", "Throughput", if self.of_groups() { 15 } else { 16 })];
         match self.figures {
@@ -238,6 +254,7 @@ impl Layout {
 
     fn cells(&self, m: &Measured, is_adaptive: String) -> Vec<String> {
         let mut cells = vec![shorten(&m.name, self.name_width())];
+        cells.extend(self.of_svms.then(|| shorten(m.vserver.as_deref().unwrap_or("-"), SVM_WIDTH)));
         if !self.of_groups() {
             cells.push(m.id.map_or("-".to_owned(), |id| id.to_string()));
         }

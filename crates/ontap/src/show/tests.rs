@@ -387,6 +387,7 @@ fn tables_and_rows_know_the_same_fields() {
 fn measured(name: &str, id: u32, iops: u64, latency_ns: u64) -> Measured {
     Measured {
         name: name.to_owned(),
+        vserver: None,
         id: Some(id),
         iops,
         bytes_per_second: iops * 4096,
@@ -415,6 +416,26 @@ fn statistics_are_laid_out() {
     assert_snapshot!("statistics_workload_latency", table("qos statistics workload latency show", &rows));
     assert_snapshot!("statistics_workload_held", table("qos statistics workload held show", &rows));
     assert_snapshot!("statistics_characteristics", table("qos statistics characteristics show", &rows));
+}
+
+/// Volumes of several SVMs may have one name, so then the SVM is shown; in JSON it always is.
+#[test]
+fn volumes_of_several_svms_are_told_apart() {
+    let of = |svm: &str, id: u32| Measured { vserver: Some(svm.into()), ..measured("vol1-wid", id, 100, 1_000_000) };
+    let line = "qos statistics volume performance show";
+    let words = |text: &str| -> Vec<Vec<String>> {
+        text.lines().map(|line| line.split_whitespace().map(str::to_owned).collect()).collect()
+    };
+    let both = words(&table(line, &[of("svm01", 2), of("svm02", 5)]));
+    assert_eq!([&both[0][1], &both[2][1], &both[3][1], &both[4][1]], ["Vserver", "-", "svm01", "svm02"]);
+    let one = words(&table(line, &[of("svm01", 2), of("svm01", 5)]));
+    assert_eq!([&one[0][1], &one[3][1]], ["ID", "2"]);
+    let json: serde_json::Value =
+        serde_json::from_str(&table(&format!("{line} -output json"), &[of("svm01", 2)])).unwrap();
+    assert_eq!(
+        (&json["records"][0]["vserver"], &json["total"]["vserver"]),
+        (&"svm01".into(), &serde_json::Value::Null)
+    );
 }
 
 #[test]
