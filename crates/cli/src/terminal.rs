@@ -50,6 +50,11 @@ pub fn aside(text: &str) {
     let _ = write(stderr().lock(), text);
 }
 
+/// Prints a line on standard error.
+pub fn aside_line(text: &str) {
+    aside(&format!("{text}\n"));
+}
+
 /// Prints a line on standard error, with the program's name in front: at once, or when the open
 /// line of output has ended.
 pub fn complain(line: &str) {

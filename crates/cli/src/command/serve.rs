@@ -74,6 +74,10 @@ pub struct Serve {
     verbose: u8,
 }
 
+/// How the server tells what it does: on standard output, or on standard error where it was handed
+/// its sockets, since the output then belongs to the program that did so.
+type Tell = fn(&str);
+
 #[derive(Clone, Copy, clap::ValueEnum)]
 enum Mode {
     Off,
@@ -85,6 +89,7 @@ impl Serve {
     pub fn run(self) -> Result<Answer> {
         // This comes first, while no other descriptor is open.
         let inherited = uring::inherited::listeners()?;
+        let tell: Tell = if inherited.is_empty() { terminal::line } else { terminal::aside_line };
         let config = self.config(!inherited.is_empty())?;
         let tls = config.tls.clone().map(Tls::load).transpose()?;
         if self.check_config {
@@ -94,7 +99,7 @@ impl Serve {
         let stop = interrupt::watch()?;
         log(self.verbose, &config.log);
         let dir = config.pool.as_deref().context(NO_POOL)?;
-        let (mut pool, mut fresh) = open_pool(dir, config.create)?;
+        let (mut pool, mut fresh) = open_pool(dir, config.create, tell)?;
         if let Some(most) = config.budget().maps() {
             pool.bound_maps(most).map_err(pool_error)?;
         }
@@ -114,16 +119,16 @@ impl Serve {
         let renewed: Vec<Tls> = tls.into_iter().chain(rest.as_ref().map(Rest::tls)).collect();
         warn_of_outdated(&renewed);
         control.lock().unwrap_or_else(PoisonError::into_inner).show_certificates(renewed.clone());
-        renew_on_hangup(hangup, renewed, Arc::downgrade(&control))?;
+        renew_on_hangup(hangup, renewed, Arc::downgrade(&control), tell)?;
         // Everything is ready when these lines appear.
-        serving.iter().for_each(|line| terminal::line(line));
-        rest.iter().for_each(|rest| tell_of_rest(rest, dir));
-        terminal::line(&format!("commands: seawall shell --pool {}", dir.display()));
+        serving.iter().for_each(|line| tell(line));
+        rest.iter().for_each(|rest| tell_of_rest(rest, dir, tell));
+        tell(&format!("commands: seawall shell --pool {}", dir.display()));
         service_manager::ready();
         stop.wait();
         service_manager::stopping();
         events.note(Noticed::once(EventKind::Stopped, "", "the server was asked to stop"));
-        terminal::line("stopping: requests under way are answered first");
+        tell("stopping: requests under way are answered first");
         Ok(Answer::Yes)
     }
 
@@ -221,10 +226,10 @@ fn rest(listen: String, config: &ServeConfig, dir: &Path, control: &Arc<Mutex<Co
     Ok(Rest::start(settings, Arc::clone(control))?)
 }
 
-fn tell_of_rest(rest: &Rest, dir: &Path) {
-    terminal::line(&format!("REST: https://{}/api", rest.address()));
+fn tell_of_rest(rest: &Rest, dir: &Path, tell: Tell) {
+    tell(&format!("REST: https://{}/api", rest.address()));
     if !rest.has_users() {
-        terminal::line(&format!("REST: nobody can log in yet: seawall user add NAME --pool {}", dir.display()));
+        tell(&format!("REST: nobody can log in yet: seawall user add NAME --pool {}", dir.display()));
     }
 }
 
@@ -281,12 +286,12 @@ fn check(config: &ServeConfig, tls: Option<Tls>) -> Result<Answer> {
 }
 
 /// On each SIGHUP, reads certificates or keys again and reopens the audit trail.
-fn renew_on_hangup(hangup: Hangup, tls: Vec<Tls>, control: Weak<Mutex<Control>>) -> Result<()> {
+fn renew_on_hangup(hangup: Hangup, tls: Vec<Tls>, control: Weak<Mutex<Control>>, tell: Tell) -> Result<()> {
     let renew = move || {
         while hangup.wait().is_ok() {
             match tls.iter().try_for_each(Tls::renew) {
                 Ok(()) => {
-                    terminal::line("SIGHUP: certificates are read again");
+                    tell("SIGHUP: certificates are read again");
                     warn_of_outdated(&tls);
                 }
                 Err(error) => tracing::error!(%error, "SIGHUP: the certificates in force stay"),
@@ -309,11 +314,13 @@ fn warn_of_outdated(tls: &[Tls]) {
 }
 
 /// The pool, and how its place was before where it was made just now.
-fn open_pool(dir: &Path, create: bool) -> Result<(Pool, Option<FreshPool>)> {
+fn open_pool(dir: &Path, create: bool, tell: Tell) -> Result<(Pool, Option<FreshPool>)> {
     must_not_be_a_file(dir)?;
     match Pool::open(dir) {
         // A folder with only settings is not a pool yet, and may become one.
-        Err(StoreError::Missing(_) | StoreError::NotAPool(_) | StoreError::Unfinished(_)) if create => make_pool(dir),
+        Err(StoreError::Missing(_) | StoreError::NotAPool(_) | StoreError::Unfinished(_)) if create => {
+            make_pool(dir, tell)
+        }
         opened => Ok((opened.map_err(pool_error)?, None)),
     }
 }
@@ -327,9 +334,9 @@ fn must_not_be_a_file(dir: &Path) -> Result<()> {
     Ok(())
 }
 
-fn make_pool(dir: &Path) -> Result<(Pool, Option<FreshPool>)> {
+fn make_pool(dir: &Path, tell: Tell) -> Result<(Pool, Option<FreshPool>)> {
     if store::clear_unfinished(dir).map_err(pool_error)? {
-        terminal::line(&format!("{}: a pool was begun here and not finished; it is made anew", dir.display()));
+        tell(&format!("{}: a pool was begun here and not finished; it is made anew", dir.display()));
     }
     must_be_free(&store::named(dir)?)?;
     let mut fresh = FreshPool::before(dir);
