@@ -254,10 +254,18 @@ fn a_terminal_edits_completes_asks_and_survives_interrupts() {
         ("::> ", "security login create eve\r"),
         ("user 'eve':", "half\x03"),
         ("Error: no password was given", ""),
+        ("::> ", "rows 4\r"),
+        ("::> ", "volume show -instance\r"),
+        ("for the next page", "typed ahead\r"),
+        ("That is no command here", ""),
+        ("for the next page", "\r"),
+        ("for the next page", "\x03"),
+        ("::> ", "rows 0\r"),
         ("::> ", "qos fairness show\r"),
         ("::> ", "exit\r"),
     ]);
     assert!(!shown.contains("Error: this") && !shown.contains("another"), "{shown}");
+    assert!(!shown.contains("typed ahead"), "{shown}");
     let remembered = terminal(&[("::> ", "\x1b[A\x1b[A"), ("qos fairness show", "\x03"), ("::> ", "\x04")]);
     assert!(remembered.contains("qos fairness show"), "{remembered}");
 }
