@@ -121,7 +121,8 @@ impl Errand<'_> {
         Ok(())
     }
 
-    /// Since when at most volumes of other SVMs have had that path, as a junction or by their names.
+    /// Since when at most volumes of other SVMs have had that path, as a junction or by their
+    /// names.
     fn elsewhere(&self, volume: ObjectId, path: &JunctionPath) -> Option<u64> {
         let (svm, path) = (self.registry.svm_of(volume), path.to_string());
         let others = self.registry.objects().filter(|other| other.kind() == ObjectKind::Volume);

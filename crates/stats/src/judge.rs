@@ -253,8 +253,8 @@ fn was_less(recording: &Recording, workloads: &[String], baseline: &str, part: f
     Ok(busy.then(|| format!("in {baseline} a processor was busy, so it is not the storage that is measured")))
 }
 
-/// Why the work of workloads that is missing in a phase, in seconds of it, may not be missing by the
-/// storage's fault.
+/// Why the work of workloads that is missing in a phase, in seconds of it, may not be missing by
+/// the storage's fault.
 fn doubt(
     recording: &Recording,
     workloads: &[String],

@@ -10,7 +10,7 @@
 //! is outdated, from another pool, or incomplete is detected.
 //!
 //! On a full file system nothing could be deleted, as a deletion is written first. So a file beside
-//! the catalogue reserves some space: it is removed where that is needed, and made again afterwards.
+//! the catalogue reserves some space: it is removed where that is needed, and made again later.
 
 mod changes;
 mod file;

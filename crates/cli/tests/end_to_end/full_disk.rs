@@ -265,5 +265,8 @@ fn results_on_a_full_file_system_are_read() {
     }
     let refused = on_full("delete last");
     assert_eq!(refused.code, Some(2), "{refused:?}");
-    assert!(refused.err.contains("disk/r.sqlite: cannot be changed, because nothing can be written"), "{refused:?}");
+    assert!(
+        refused.err.contains("disk/r.sqlite: cannot be changed, because it or its folder cannot be written"),
+        "{refused:?}"
+    );
 }

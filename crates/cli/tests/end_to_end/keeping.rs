@@ -167,7 +167,7 @@ fn a_full_disk_ends_no_run_and_takes_nothing_back() {
     }
     disk.sh("dd if=/dev/zero of=fill bs=4k");
     let said = running.wait_for("the run goes on, but is not kept for now");
-    assert!(said.contains("database or disk is full"), "{said}");
+    assert!(said.contains("there is no space left for it"), "{said}");
     let (status, lines) = running.end();
     assert_eq!(status.code(), Some(0), "{lines:?}");
     assert_eq!(lines.iter().filter(|line| line.contains("not all of the run is kept")).count(), 1, "{lines:?}");

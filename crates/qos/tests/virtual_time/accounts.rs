@@ -185,8 +185,8 @@ fn what_a_floor_in_bytes_needs_is_counted_in_its_own_requests() {
 }
 
 /// Requests are on their way for longer than in the device, so the gate sees none most of the time.
-/// At depth 2 and 600 µs a turn that is 3333 a second of 4000: by Little's law 2.4 are needed, so 3.
-/// A client that pauses for longer than a turn asks for nothing meanwhile.
+/// At depth 2 and 600 µs a turn that is 3333 a second of 4000: by Little's law 2.4 are needed, so
+/// 3. A client that pauses for longer than a turn asks for nothing meanwhile.
 #[test]
 fn time_on_the_way_is_asked_for_too() {
     let floor = Floor { iops: Some(Iops(4000)), bytes: None, latency: None };

@@ -18,10 +18,8 @@ pub fn print(answer: &str, rows: usize) -> bool {
         if !screen::is_read(&page.concat()) {
             return false;
         }
-        if pages.peek().is_some() {
-            if !wants_more() {
-                return true;
-            }
+        if pages.peek().is_some() && !wants_more() {
+            return true;
         }
     }
     true
