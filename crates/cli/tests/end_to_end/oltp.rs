@@ -221,7 +221,7 @@ fn bad_input_has_one_line_and_no_password() {
         ("run --array aff-a300 --calls procedures", "--calls: needs a database"),
         ("run --array aff-a300 --isolation serializable", "--isolation: needs a database"),
         ("run --array aff-a300 --date 5", "--date: needs a database"),
-        ("run --array aff-a300 --csv a --xml ./a", "--csv a: is the file of --xml, too"),
+        ("run --array aff-a300 --csv a --xml ./a", "--xml ./a: is the file of --csv, too"),
         ("run --host-time 2ms", "--array"),
         ("run --processors 8", "--array"),
     ] {
