@@ -67,7 +67,11 @@ impl KindCounts {
 
     /// The kinds with a count above zero: plural and count.
     pub fn occurred(&self) -> impl Iterator<Item = (&'static str, u64)> + '_ {
-        KINDS.iter().zip(self.0).filter(|&(_, count)| count > 0).map(|(&(.., name), count)| (name, count))
+        self.kinds().map(|(&(.., many), number)| (many, number))
+    }
+
+    fn kinds(&self) -> impl Iterator<Item = (&'static (OpKind, &'static str, &'static str), u64)> + '_ {
+        KINDS.iter().zip(self.0).filter(|&(_, number)| number > 0)
     }
 
     fn add(&mut self, other: &KindCounts) {
@@ -75,8 +79,8 @@ impl KindCounts {
     }
 
     fn words(&self) -> String {
-        let each = KINDS.iter().zip(self.0).filter(|&(_, number)| number > 0);
-        let each: Vec<String> = each.map(|(&(_, one, many), number)| count(number as usize, one, many)).collect();
+        let each = self.kinds().map(|(&(_, one, many), number)| count(number as usize, one, many));
+        let each: Vec<String> = each.collect();
         if each.is_empty() { "nothing".into() } else { each.join(", ") }
     }
 }

@@ -1,5 +1,6 @@
 //! Why something failed, and how often for each reason.
 
+use block::count;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -28,8 +29,7 @@ impl Reasons {
 
     /// A line on the requests that failed for each reason.
     pub fn failed_lines(&self) -> impl Iterator<Item = String> + '_ {
-        let noun = |count| if count == 1 { "request" } else { "requests" };
-        self.iter().map(move |(why, count)| format!("{count} {} failed: {why}", noun(count)))
+        self.iter().map(|(why, number)| format!("{} failed: {why}", count(number as usize, "request", "requests")))
     }
 
     /// The reasons in alphabetical order, with their counts.
