@@ -30,7 +30,7 @@ pub use mysql::{Mysql, MysqlAddress, MysqlError, PrivateMariadb};
 pub use play::{Dates, PlayOutcome, PointWatcher, RECONNECT_S, StopSignal, UserPlan, play};
 pub use postgres::{Address, Isolation, Postgres, WireError};
 pub use private::Private;
-pub use process::process;
+pub use process::{identity as process_identity, lives as process_lives, process};
 pub use relation::{BLOCK, Looked, Reader, Relation};
 pub use setup::{Loaded, Progress};
 pub use sqlite::Sqlite;

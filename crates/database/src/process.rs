@@ -12,7 +12,10 @@ pub fn process(pid: &str) -> Option<(String, Span)> {
 
 /// Tells a living process from every other one, earlier or later, of this host: its id, its start
 /// and the boot.
-pub(crate) fn identity(pid: u32) -> io::Result<String> {
+///
+/// # Errors
+/// There is no such process, or it has ended.
+pub fn identity(pid: u32) -> io::Result<String> {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat"))?;
     let begun = begun(&stat).ok_or_else(|| io::Error::other(format!("process {pid} has ended")))?;
     let boot = std::fs::read_to_string("/proc/sys/kernel/random/boot_id")?;
@@ -20,7 +23,7 @@ pub(crate) fn identity(pid: u32) -> io::Result<String> {
 }
 
 /// Whether the process with that identity still runs.
-pub(crate) fn lives(of: &str) -> bool {
+pub fn lives(of: &str) -> bool {
     let pid = of.split(' ').next().and_then(|pid| pid.parse().ok());
     pid.is_some_and(|pid| identity(pid).is_ok_and(|now| now == of))
 }
